@@ -1,41 +1,44 @@
 import type { Cause, Clock, Evidence, Interruption, Phase } from './interruption.ts';
 import type { ProviderError } from './provider-error.ts';
 
-/** How an attempt ended, as observed; what it means is for `classify()`. */
+/** How an attempt ended, as observed. {@link classify} interprets it. */
 export type AttemptEnd =
-  /** The body ended properly. `done`: after `[DONE]`. `residue`: an error found outside of any event. */
+  /** The body ended cleanly. `done`: `[DONE]` had arrived. `residue`: an error found outside any event. */
   | { readonly kind: 'eof'; readonly done: boolean; readonly residue?: ProviderError }
-  /** The connection failed, or a clock of ours ran out and we closed it. */
+  /** The connection failed, or one of our clocks ran out and we closed it. */
   | { readonly kind: 'broken'; readonly code: string; readonly goaway?: number; readonly clock?: Clock }
   /** The provider answered with an error instead of a stream. */
   | {
       readonly kind: 'refused';
       readonly status: number;
       readonly content_type: string;
-      /** Set where the body is in a form that was not asked for. */
+      /** Set if the body has an encoding that the request did not accept. */
       readonly content_encoding?: string;
       readonly error: ProviderError | undefined;
       readonly retry_after_ms?: number;
     }
   /** An error inside the stream. */
   | { readonly kind: 'error_event'; readonly error: ProviderError }
-  /** A failure dressed as a finish reason. */
+  /** A failure reported as a finish reason. */
   | { readonly kind: 'bad_finish'; readonly reason: string; readonly status: number }
-  /** An event that cannot be read, and may have carried a part of the answer. */
+  /** An unreadable event, which may have carried part of the answer. */
   | { readonly kind: 'malformed_event' }
-  /** It finished, but what it said cannot be used. */
+  /** The answer finished, but its tool arguments or its document can't be parsed. */
   | { readonly kind: 'unusable'; readonly what: 'arguments' | 'document' }
   | { readonly kind: 'seam_rejected'; readonly reason: string }
-  /** It went with the replica that made it. */
+  /** The replica that ran the attempt was lost. */
   | { readonly kind: 'replica_lost' }
-  /** A limit of ours was reached. */
+  /** The attempt reached one of our limits. */
   | { readonly kind: 'limit'; readonly limit: string };
 
-/** A gateway that answers nonsense is a bad gateway. */
+/** Used for responses that make no sense. */
 const BAD_GATEWAY = 502;
 const OVERLOADED = 529;
 
-/** What an attempt's end means. `phase`: what the attempt had said last. `wall_ms`: now, in milliseconds since 1970. */
+/**
+ * Interprets the end of an attempt. `phase`: the last phase it reached. `wall_ms`: current time, in milliseconds since
+ * 1970.
+ */
 export function classify(end: AttemptEnd, phase: Phase, wall_ms: number): Interruption {
   switch (end.kind) {
     case 'eof':
@@ -78,7 +81,7 @@ function refused(end: Extract<AttemptEnd, { kind: 'refused' }>, phase: Phase, wa
   const known: ProviderError = { words: [], message: '', ...error };
   const interruption = fromError(status >= 400 ? { ...known, status } : known, phase, evidence, wall_ms);
   return {
-    // A redirect or a page of HTML is as little an answer as a 502 is.
+    // Redirects and HTML pages count as a 502, because neither is an answer.
     ...(interruption.cause === 'provider_5xx' && { status: BAD_GATEWAY }),
     ...interruption,
     ...(retry_after_ms !== undefined && { retry_after_ms }),
@@ -112,9 +115,9 @@ const wordOf = (error: ProviderError): string => (error.words[0] ?? '').slice(0,
 
 const says = (error: ProviderError, words: RegExp): boolean => error.words.some((word) => words.test(word));
 
-/** In order: the first that fits. Types and codes decide; the status only where they say nothing. */
+/** The first match wins. Types and codes decide; the status counts only if none of them match. */
 const CAUSE_OF_WORD: readonly (readonly [RegExp, Cause])[] = [
-  // Beside a code that speaks of a quota, which is one per minute.
+  // Listed first, because the accompanying code names a quota although the limit is per minute.
   [/too_many_(?:requests|tokens)_error/, 'rate_limited'],
   [
     /insufficient_quota|quota_?exceeded|exceeded_current_quota|billing|credit_balance|spend_limit|payment_required|arrearage/,
@@ -160,7 +163,7 @@ const CAUSE_OF_STATUS: Readonly<Record<number, Cause>> = {
   402: 'quota',
   403: 'unauthorised',
   404: 'model_not_found',
-  // The provider lost patience with the connection, not with the request.
+  // The provider's timeout for the connection, not an error in the request.
   408: 'provider_5xx',
   409: 'provider_5xx',
   429: 'rate_limited',
@@ -173,23 +176,23 @@ function causeOf(error: ProviderError, phase: Phase): Cause {
   if (saysBadRequest && saysOverflow(message)) return 'context_overflow';
   if (word) return word;
   if (status === undefined || status >= 500) return 'provider_5xx';
-  // A request that was being answered is not invalid: TGI calls every failure within its streams a 422.
+  // A request that is already being answered can't be invalid: TGI reports every failure within a stream as 422.
   const isBeingAnswered = phase !== 'connect' && phase !== 'first_token';
   return CAUSE_OF_STATUS[status] ?? (isBeingAnswered ? 'provider_5xx' : 'invalid_request');
 }
 
-/** Said in prose only by most providers; trusted only beside a status or type that says "bad request". */
+/** Most providers report overflow in prose only. We trust it only next to a status or type for a bad request. */
 const OVERFLOW =
   /prompt is too long|exceeds the (?:context window|available context size)|input token count.*exceeds|maximum (?:prompt|context) length|reduce the length of the messages|greater than the context length|exceeded model token limit|too large for model|input is too long|exceed context limit|longer than the (?:maximum model|model's context) length|input length .*exceeds the maximum allowed|max_new_tokens` must be <=|inputs` must have less than/i;
-/** Token-per-minute limits speak of exceeded tokens, too. */
+/** Messages about token-per-minute limits also mention exceeded tokens. */
 const RATE_WORDS = /rate limit|per minute|tpm\b|quota/i;
 
 const saysOverflow = (message: string): boolean => OVERFLOW.test(message) && !RATE_WORDS.test(message);
 
-/** The code of an error on whose whole `cause` chain no code was found. */
+/** The code used if no error in the `cause` chain has one. */
 const UNKNOWN_TRANSPORT_CODE = 'UNKNOWN';
 
-/** Deep enough for every real chain; a limit because the errors are made by others. */
+/** Deep enough for every real chain. The limit protects against errors built by third-party code. */
 const ERRORS_MAX = 32;
 
 /**
@@ -197,7 +200,7 @@ const ERRORS_MAX = 32;
  * undici's own wrappers often only know that it did.
  */
 const RANKS: readonly RegExp[] = [
-  // Wraps whatever its address attempts ran into, and says which limit it was.
+  // Hides the errors of its connection attempts, but names the limit that expired.
   /^UND_ERR_CONNECT_TIMEOUT$/,
   /^(ERR_SSL_|ERR_TLS_|CERT_|UNABLE_TO_|SELF_SIGNED_|DEPTH_ZERO_|HOSTNAME_MISMATCH$)/,
   /^E(?!RR_)[A-Z0-9_]+$/,
@@ -207,9 +210,9 @@ const RANKS: readonly RegExp[] = [
 ];
 
 /**
- * The most telling error code (`ECONNRESET`, `ERR_HTTP2_STREAM_ERROR`, `UND_ERR_SOCKET`, …) of an error, its
- * causes and, for an AggregateError, its members; of equals the outermost. `UNKNOWN` when there is none.
- * Messages are never looked at. undici's parser errors lost their codes in version 8: they are `HPE_UNKNOWN`.
+ * The most specific error code (`ECONNRESET`, `ERR_HTTP2_STREAM_ERROR`, `UND_ERR_SOCKET`, …) among an error, its causes
+ * and the members of an AggregateError. Outer errors win ties; the default is `UNKNOWN`. Messages are ignored. undici 8
+ * dropped the codes of parser errors, which are reported as `HPE_UNKNOWN`.
  */
 export function transportCode(error: unknown): string {
   const codes = codesOf(error);
@@ -223,7 +226,7 @@ export function transportCode(error: unknown): string {
 function codesOf(error: unknown): string[] {
   const codes: string[] = [];
   const seen = new Set<unknown>([error]);
-  // A set iterates over what is added on the way: breadth first, every error once.
+  // A set also iterates over entries added during the loop: this walks breadth first and visits each error once.
   for (const candidate of seen) {
     if (typeof candidate !== 'object' || candidate === null) continue;
     const { name, code, cause, errors } = candidate as Record<'name' | 'code' | 'cause' | 'errors', unknown>;

@@ -1,35 +1,35 @@
 import type { ClockLimits, HedgeConfiguration } from '../config/configuration.ts';
 import type { Clock } from './interruption.ts';
 
-/** The limits that an attempt is held to, in milliseconds: `clocks.*` of the configuration, under its circumstances. */
+/** The limits for one attempt, in milliseconds: `clocks.*` from the configuration, adapted to the circumstances. */
 export interface Limits {
   readonly first_byte_ms: number;
   readonly first_token_ms: number;
   readonly idle_ms: number;
-  /** Used instead of `idle_ms` once the model was seen to think. */
+  /** Replaces `idle_ms` once the model has produced reasoning. */
   readonly idle_thinking_ms: number;
   readonly progress_ms: number;
   readonly progress_reasoning_ms: number;
   readonly attempt_ms: number;
-  /** After which silence another target is asked as well; none is, without it. */
+  /** How long the target may stay silent before a hedge. Absent: no hedging. */
   readonly hedge?: HedgeWaits | undefined;
 }
 
-/** Before the first token, and after it; unset where none is asked then. */
+/** Before the first token, and after it. An unset field disables hedging in that phase. */
 export type HedgeWaits = Pick<HedgeConfiguration, 'after_ms' | 'stall_ms'>;
 
 export interface Circumstances {
-  /** Another target can be asked in place of one that is silent. */
+  /** Another target can replace one that stays silent. */
   readonly hasStandIn: boolean;
-  /** The model was seen to think before. */
+  /** The model has produced reasoning before. */
   readonly thinks: boolean;
-  /** The client sees nothing of the answer before it is whole. */
+  /** The client receives the answer only once it is complete. */
   readonly unstreamed: boolean;
-  /** Until the deadline of the run; infinite without one. */
+  /** Time left until the run's deadline; infinite without one. */
   readonly left_ms: number;
 }
 
-/** A request that nothing can stand in for. */
+/** The circumstances of a request without a stand-in, a deadline or known reasoning. */
 export const UNAIDED: Circumstances = {
   hasStandIn: false,
   thinks: false,
@@ -42,7 +42,10 @@ type Waits = Pick<Limits, 'first_byte_ms' | 'first_token_ms' | 'idle_ms'>;
 const ALONE: Waits = { first_byte_ms: 120_000, first_token_ms: 120_000, idle_ms: 90_000 };
 const WITH_STAND_IN: Waits = { first_byte_ms: 30_000, first_token_ms: 30_000, idle_ms: 30_000 };
 
-/** The limits of one attempt. What is configured stands, but nothing is waited for beyond the deadline of the run. */
+/**
+ * The limits for one attempt. Configured values take precedence, but the waits until the first token end at the run's
+ * deadline.
+ */
 export function limitsFor(
   { first_byte_ms, first_token_ms, idle_ms, ...configured }: ClockLimits,
   { hasStandIn, thinks, unstreamed, left_ms }: Circumstances,
@@ -63,42 +66,40 @@ export function limitsFor(
   };
 }
 
-/** What an attempt's clocks run from; times in milliseconds of one monotonic clock. */
+/** The readings that an attempt's clocks are based on, in milliseconds of one monotonic clock. */
 export interface Readings {
   readonly started_ms: number;
-  /** The last byte of the response, headers included; `undefined` before them. */
+  /** When the last byte of the response arrived, headers included; `undefined` before the headers. */
   byte_ms: number | undefined;
-  /** The last delta that said something: pings and comments are no progress. */
+  /** When the last delta with content arrived. Pings and comments don't count. */
   progress_ms: number | undefined;
-  /** The model is thinking and has not begun to answer: it may take longer. */
+  /** The model is reasoning and has not begun to answer, so the longer limit applies. */
   reasoning: boolean;
-  /** It was seen to think, and may do so again, unheard. */
+  /** The model has produced reasoning, and may reason again without sending it. */
   thought: boolean;
-  /** Another target was asked as well since it last said something. */
+  /** A hedge has started since the last delta. */
   hedged: boolean;
-  /** The answer is whole, and what may still follow it is waited for until then. */
+  /** Set once the answer is complete: how long to wait for trailing events. */
   finish_at_ms?: number;
 }
 
-/** As if the last `pause_ms` had not been. */
+/** Excludes the last `pause_ms` from the clocks. */
 export function shiftReadings(readings: Readings, pause_ms: number): void {
   if (readings.byte_ms !== undefined) readings.byte_ms += pause_ms;
   if (readings.progress_ms !== undefined) readings.progress_ms += pause_ms;
   if (readings.finish_at_ms !== undefined) readings.finish_at_ms += pause_ms;
 }
 
-/** A clock, and when it runs out. */
 export interface Deadline {
   readonly clock: Clock;
   readonly at_ms: number;
 }
 
-/** The clock that runs out first. */
 export function nextDeadline(readings: Readings, limits: Limits): Deadline {
   const { started_ms, byte_ms, progress_ms, reasoning, thought, hedged, finish_at_ms } = readings;
   if (finish_at_ms !== undefined) return { clock: 'progress', at_ms: finish_at_ms };
   const idle_ms = thought ? limits.idle_thinking_ms : limits.idle_ms;
-  // In the order in which they are named when two are due at once: the more telling first.
+  // If two expire together, the first in this order is reported: the more specific clock.
   const deadlines: Deadline[] = [];
   if (byte_ms === undefined)
     deadlines.push({ clock: 'first_byte', at_ms: started_ms + limits.first_byte_ms });

@@ -1,4 +1,4 @@
-/** Why an attempt ended early. The first five may be recovered from; the others are permanent. */
+/** Why an attempt ended early. The first five are recoverable; the others are permanent. */
 export const CAUSES = [
   'connection_reset',
   'idle_stall',
@@ -25,15 +25,15 @@ const TRANSIENT: ReadonlySet<Cause> = new Set([
 export const isPermanent = (cause: Cause): boolean => !TRANSIENT.has(cause);
 
 /**
- * Where in the attempt it happened. `connect`: no response yet. `first_token`: a response, but nothing said.
- * `reasoning`, `text`, `tool_call`: after such a delta. `eof`: the body ended cleanly without terminal evidence.
+ * Where in the attempt it happened. `connect`: no response yet. `first_token`: a response without content. `reasoning`,
+ * `text`, `tool_call`: after a delta of that kind. `eof`: the body ended cleanly without terminal evidence.
  */
 export const PHASES = ['connect', 'first_token', 'reasoning', 'text', 'tool_call', 'eof'] as const;
 export type Phase = (typeof PHASES)[number];
 
 /**
- * The clocks that can run out on an attempt; limits are `clocks.*_ms` in the configuration. `hedge`: another target was asked
- * as well, and spoke first.
+ * The clocks that can expire during an attempt; `clocks.*_ms` in the configuration sets their limits. `hedge`: another
+ * target was asked as well, and answered first.
  */
 export const CLOCKS = [
   'connect',
@@ -60,7 +60,7 @@ export type Evidence =
   | { readonly kind: 'unparsable_arguments' }
   | { readonly kind: 'unparsable_document' }
   | { readonly kind: 'seam_rejected'; readonly reason: string }
-  /** The replica that delivered the run gave no sign of life any more, or had shut down. */
+  /** The replica that delivered the run stopped sending heartbeats, or had shut down. */
   | { readonly kind: 'replica_lost' }
   | { readonly kind: 'limit'; readonly limit: string };
 
@@ -70,13 +70,13 @@ export interface Interruption {
   readonly evidence: Evidence;
   /** The provider's real HTTP status where one is known: 429, 500, 502, 503, 504, 529, … */
   readonly status?: number;
-  /** The provider's own words, for the log and the client's error; never used to decide. */
+  /** The provider's own message, for the log and the client's error; never used for decisions. */
   readonly message?: string;
   /** How long the provider asked us to wait, in milliseconds. Not yet capped. */
   readonly retry_after_ms?: number;
 }
 
-/** What the operating system says of a connection that could not be made. */
+/** The operating system's codes for a connection that could not be made. */
 const UNREACHED: ReadonlySet<string> = new Set([
   'ECONNREFUSED',
   'EHOSTUNREACH',
@@ -85,13 +85,13 @@ const UNREACHED: ReadonlySet<string> = new Set([
   'EAI_AGAIN',
 ]);
 
-/** No connection was made, so the provider has seen nothing of the request. */
+/** No connection was made, so the provider has not seen the request. */
 export function isUnreached({ evidence }: Interruption): boolean {
   if (evidence.kind === 'clock') return evidence.clock === 'connect';
   return evidence.kind === 'transport' && UNREACHED.has(evidence.code);
 }
 
-/** An interruption as it may be logged and exported: a provider may quote the prompt, or the key. */
+/** An interruption that is safe to log and export: the message may quote the prompt or the key. */
 export type ObservedInterruption = Omit<Interruption, 'message'>;
 
 export function withoutMessage({ message: _, ...observed }: Interruption): ObservedInterruption {

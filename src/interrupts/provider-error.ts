@@ -1,16 +1,16 @@
 import { isObject } from '../lib/json.ts';
 import { retryAfterFromError, retryAtFromError } from './retry-after.ts';
 
-/** An error object as providers put it into a body or an event, whatever its shape. */
+/** An error object from a provider's body or event, normalised. */
 export interface ProviderError {
-  /** A real HTTP status, where the object or its words for it tell one. */
+  /** A real HTTP status, if a field or a code contains one. */
   readonly status?: number;
-  /** `type` and `code` in lower case: what may be decided on. */
+  /** `type` and `code` in lower case, which decisions may rely on. */
   readonly words: readonly string[];
-  /** For people, and for the few facts that providers say in prose only. */
+  /** For people, and for the few facts that providers report in prose only. */
   readonly message: string;
   readonly retry_after_ms?: number;
-  /** The same as a point in time, in milliseconds since 1970, where the provider gave only that. */
+  /** The same hint as a point in time, in milliseconds since 1970, if the provider gave only that. */
   readonly retry_at_ms?: number;
 }
 
@@ -30,7 +30,7 @@ export function providerErrorIn(value: unknown): ProviderError | undefined {
   return unnested || bare ? fromObject(value) : undefined;
 }
 
-/** The same in the body of a response whose status says that it is an error, where a bare sentence will do. */
+/** Like {@link providerErrorIn}, for a response whose status is already an error: a bare message is enough. */
 export function refusalErrorIn(value: unknown): ProviderError | undefined {
   const error = providerErrorIn(value);
   if (error) return error;
@@ -49,7 +49,7 @@ function fromObject(error: Record<string, unknown>): ProviderError {
     words.map(statusOf).find((found) => found !== undefined);
   const retry_after_ms = retryAfterFromError(error);
   const retry_at_ms = retry_after_ms === undefined ? retryAtFromError(error) : undefined;
-  // A gateway's own sentence says only that there was an error.
+  // A gateway's own message says only that an error occurred, so append the quoted one.
   const quoted = quotedIn(isObject(metadata) ? metadata.raw : undefined);
   return {
     ...(status !== undefined && { status }),
@@ -60,7 +60,7 @@ function fromObject(error: Record<string, unknown>): ProviderError {
   };
 }
 
-/** What a gateway quotes of the provider behind it: the provider's body, mostly as text. */
+/** The upstream provider's body as quoted by a gateway, usually as text. */
 function quotedIn(raw: unknown): string {
   if (typeof raw !== 'string') return proseOf(raw);
   try {
@@ -70,12 +70,12 @@ function quotedIn(raw: unknown): string {
   }
 }
 
-/** Bodies are the provider's: neither deep nor long ones are followed to their end. */
+/** Providers control these bodies, so depth and length are bounded. */
 const PROSE_DEPTH_MAX = 4;
 const PROSE_CHARACTERS_MAX = 4096;
 const PROSE_PARTS_MAX = 16;
 
-/** The sentence in a message that may be a list of what is wrong, or an object around it. */
+/** The text of a message, which may also be a list of problems or an object that wraps it. */
 function proseOf(value: unknown, depth = PROSE_DEPTH_MAX): string {
   if (typeof value === 'string') return value.slice(0, PROSE_CHARACTERS_MAX);
   if (depth === 0) return '';
@@ -97,7 +97,7 @@ function statusOf(value: unknown): number | undefined {
 const isWord = (value: unknown): value is string | number =>
   typeof value === 'string' || typeof value === 'number';
 
-/** Failures that some providers dress as finish reasons, with the status they mean. */
+/** Failures that some providers report as finish reasons, with the equivalent status. */
 const FAILURES: ReadonlyMap<string, number> = new Map([
   ['error', 502],
   ['abort', 502],
@@ -111,5 +111,5 @@ const FAILURES: ReadonlyMap<string, number> = new Map([
   ['timeout_error', 504],
 ]);
 
-/** The HTTP status that a failure dressed as a finish reason stands for; unknown reasons are never guessed at. */
+/** The HTTP status for a failure reported as a finish reason; `undefined` for unknown reasons. */
 export const failureStatusOf = (reason: string): number | undefined => FAILURES.get(reason);

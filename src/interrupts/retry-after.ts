@@ -6,15 +6,16 @@ const UNITS_MS = { h: 3_600_000, m: 60_000, s: SECOND_MS, ms: 1 } as const;
 const DECIMAL = /^\d+(\.\d+)?$/;
 /** `17s`, `34.07s`, `1h16m0.667s`: the JSON form of a protobuf duration, and Go's. */
 const DURATION = /^(\d+(\.\d+)?(h|ms|m|s))+$/;
-/** The one form of date that is sent today. `Date.parse` alone makes a year out of nearly any number. */
+/** The only date format still in use. `Date.parse` alone accepts nearly any number as a year. */
 const HTTP_DATE = /^[A-Z][a-z]{2,8}, .*GMT$/;
 
 /**
- * How long a response asks its client to wait, in milliseconds: `retry-after-ms`, else `retry-after` in seconds or
- * as a date. A date in the past is 0; what does not parse, negative numbers included, is `undefined`. Not capped.
+ * How long a response asks the client to wait, in milliseconds: `retry-after-ms`, else `retry-after` in seconds or as a
+ * date. A date in the past yields 0; values that don't parse, including negative numbers, yield `undefined`. Not
+ * capped.
  *
- * `x-ratelimit-reset-*` is left out on purpose: it tells when a bucket is full again, not when the next request
- * fits in, and the providers that send it add `retry-after` to every 429.
+ * This ignores `x-ratelimit-reset-*` on purpose: it says when a bucket is full again, not when the next request fits,
+ * and providers that send it add `retry-after` to every 429.
  */
 export function retryAfterMs(headers: Headers, wall_ms: number): number | undefined {
   return (
@@ -26,9 +27,9 @@ export function retryAfterMs(headers: Headers, wall_ms: number): number | undefi
 }
 
 /**
- * The same from an error object in a body or an event: `retry_after_ms`, `retry_after` or `retry_after_seconds`, in
- * the object or its `metadata`; `details[].retryDelay` (Google); response headers quoted in `headers` or `metadata.headers`
- * (OpenRouter). An event has no headers of its own, so what is quoted of `x-ratelimit-reset*` counts where nothing else does.
+ * The same from an error object in a body or an event: `retry_after_ms`, `retry_after` or `retry_after_seconds`, in the
+ * object or its `metadata`; `details[].retryDelay` (Google); response headers quoted in `headers` or `metadata.headers`
+ * (OpenRouter). An event has no headers of its own, so a quoted `x-ratelimit-reset*` is the last resort.
  */
 export function retryAfterFromError(error: unknown): number | undefined {
   const { fields, metadata, headers } = hintsIn(error);
@@ -42,7 +43,7 @@ export function retryAfterFromError(error: unknown): number | undefined {
   );
 }
 
-/** The same where the hint is a point in time: milliseconds since 1970. */
+/** The same for a hint given as a point in time, in milliseconds since 1970. */
 export function retryAtFromError(error: unknown): number | undefined {
   const { fields, metadata, headers } = hintsIn(error);
   return (
@@ -74,12 +75,12 @@ function googleDelay(details: unknown): number | undefined {
   return delays.find((found) => found !== undefined);
 }
 
-/** Larger numbers count from 1970, in seconds or in milliseconds, and do not say how long to wait. */
+/** Larger numbers are timestamps in seconds or milliseconds, not delays. */
 const EPOCH_S_MIN = 1e9;
 const EPOCH_MS_MIN = 1e12;
 const RESETS = ['x-ratelimit-reset', 'x-ratelimit-reset-requests', 'x-ratelimit-reset-tokens'] as const;
 
-/** Of several limits, the one that was hit is unknown: the last of them to be lifted. */
+/** Which limit was hit is unknown, so wait for the latest reset. */
 function untilReset(headers: Readonly<Record<string, string>>): number | undefined {
   const delays = RESETS.map((name) => {
     const value = headers[name];

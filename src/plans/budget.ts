@@ -1,13 +1,13 @@
 import type { RecoveryPolicy } from '../config/configuration.ts';
 import { type Interruption, isUnreached } from '../interrupts/interruption.ts';
 
-/** The limits a run's recovery is held to. */
+/** The limits on a run's recovery. */
 export type BudgetLimits = Pick<
   RecoveryPolicy,
   'max_attempts' | 'unreachable_ms' | 'no_progress_ms' | 'backoff_ms' | 'backoff_max_ms'
 >;
 
-/** `retry_after`: every target that is left asks for a longer wait than is allowed. */
+/** `retry_after`: every remaining target asks for a longer wait than allowed. */
 export type Exhaustion =
   | 'attempts'
   | 'no_progress'
@@ -16,63 +16,63 @@ export type Exhaustion =
   | 'deadline'
   | 'retry_after';
 
-/** What a run has spent so far. A value: {@link charge} returns the next one. */
+/** What a run has spent so far. Immutable: {@link charge} returns the next budget. */
 export interface Budget {
-  /** Attempts since the last progress, the one that made it included: what counts against `max_attempts`. */
+  /** Attempts since the last progress, including the one that made it; compared with `max_attempts`. */
   readonly charged: number;
-  /** Recoveries in a row that brought the client nothing new: the exponent of the backoff. */
+  /** Consecutive recoveries without new content: the exponent of the backoff. */
   readonly fruitless: number;
   readonly progress_at_ms: number;
-  /** Of the last attempt that spoke. */
+  /** The death of the last attempt that produced content. */
   readonly death?: Death;
 }
 
-/** Where attempts that spoke have died, one after the other. Those that said nothing in between tell nothing. */
+/** Consecutive attempts that died at the same position. Attempts without content don't count. */
 export interface Death {
-  /** Position of the target that was asked, where there are several. */
+  /** Index of the target, if there are several. */
   readonly target?: number;
   readonly position: number;
   readonly count: number;
 }
 
-/** Deaths at one place that make it poison: cut twice at the same character, an attempt may have met chance or a proxy's limit. */
+/** Deaths at one position that count as poison. Two may be chance, or a proxy's limit. */
 const POISON_DEATHS = 3;
 
 /**
- * `Retry-After` is a minimum, and every client that was refused in one moment was given the same one:
- * without this spread they would all be back in one moment too.
+ * `Retry-After` is a minimum, and clients refused together receive the same value. Without this spread they would all
+ * return together.
  */
 const RETRY_AFTER_SPREAD = 0.1;
 
-/** Without `max_tokens` in a request, as much may be generated for it as if it had this one. */
+/** Work limit for requests without `max_tokens`: the same as for this value. */
 const MAX_TOKENS_DEFAULT = 32_768;
-/** A short limit on the answer says nothing about the prompt, which every attempt costs again. */
+/** A short answer limit says nothing about the prompt, which every attempt pays for again. */
 const MAX_TOKENS_MIN = 4096;
 const WORK_PER_MAX_TOKENS = 4;
-/** What an attempt counts for at least: its prompt was read, however little it said. */
+/** The minimum charge for an attempt, which covers reading its prompt. */
 const ATTEMPT_TOKENS_MIN = 256;
 
 export const newBudget = (now_ms: number): Budget => ({ charged: 0, fruitless: 0, progress_at_ms: now_ms });
 
 interface Charge {
   readonly interruption: Interruption;
-  /** Raw position in the answer at which the attempt died; `undefined` if it had said nothing. */
+  /** Raw position in the answer at which the attempt died; `undefined` if it produced nothing. */
   readonly position: number | undefined;
-  /** Characters that this attempt added. */
+  /** Characters added by this attempt. */
   readonly added: number;
   readonly now_ms: number;
-  /** Position of the target that was asked, where there are several. */
+  /** Index of the target, if there are several. */
   readonly target?: number;
-  /** It was to come back to the answer, and found nothing there: that takes no attempt from the other ways of asking. */
+  /** A resume found that the answer was gone. It doesn't count against the other ways to continue. */
   readonly gone?: boolean;
-  /** Some of the answer has been delivered. */
+  /** Part of the answer has been delivered. */
   readonly begun?: boolean;
 }
 
 /**
- * The budget after an interrupted attempt. A connection that cannot be made costs nothing, and fails in no time: attempts would
- * be spent before a provider that restarts could be up again. For `unreachable_ms` it takes none from an answer that has begun.
- * One that has not begun leaves its client free to ask again, or elsewhere.
+ * The budget after an interrupted attempt. A refused connection fails at once, so a restarting provider would use up
+ * all attempts before it is back. For `unreachable_ms`, such failures are free if the answer has begun; otherwise the
+ * client can still retry elsewhere.
  */
 export function charge(
   budget: Budget,
@@ -83,7 +83,7 @@ export function charge(
   const advanced = added > 0;
   const isAwaited =
     begun && isUnreached(interruption) && now_ms - budget.progress_at_ms < limits.unreachable_ms;
-  // Then it was the way of asking that failed, not the provider; another way may do at the same place.
+  // The method failed, not the provider: another method may succeed at the same position.
   const isOurs = gone || interruption.evidence.kind === 'seam_rejected';
   const death = isOurs ? budget.death : deathAfter(budget.death, failure);
   return {
@@ -94,7 +94,7 @@ export function charge(
   };
 }
 
-/** Failures before the first token are an outage, which refuses every request before it has seen what is in it. */
+/** Failures before the first token are an outage, which affects every request regardless of its content. */
 export function deathAfter(
   before: Death | undefined,
   { position, target }: Pick<Charge, 'position' | 'target'>,
@@ -104,18 +104,18 @@ export function deathAfter(
   return { ...(target !== undefined && { target }), position, count: isSame ? before.count + 1 : 1 };
 }
 
-/** The request itself, or what the model was about to say, kills the attempt. */
+/** The request itself, or the next part of the answer, kills the attempt. */
 export const isPoison = (death: Death | undefined): boolean => (death?.count ?? 0) >= POISON_DEATHS;
 
-/** The state of a run that its budget does not hold. */
+/** The part of a run's state that its budget does not hold. */
 export interface Spending {
   readonly now_ms: number;
-  /** Tokens that all of its attempts have generated; see {@link attemptWork}. */
+  /** Tokens generated by all attempts; see {@link attemptWork}. */
   readonly work_tokens: number;
   readonly max_work_tokens: number;
-  /** Until the deadline of the run; infinite without one. */
+  /** Time left until the run's deadline; infinite without one. */
   readonly left_ms: number;
-  /** Another target is asked next: what was poison for this one may not be for that one. */
+  /** The next attempt goes to another target, which may survive what poisoned this one. */
   readonly moves: boolean;
 }
 
@@ -129,18 +129,18 @@ export function exhaustion(budget: Budget, limits: BudgetLimits, spending: Spend
   return undefined;
 }
 
-/** What an attempt that generated so many tokens counts for. */
+/** The charge for an attempt that generated this many tokens. */
 export const attemptWork = (tokens: number): number => Math.max(tokens, ATTEMPT_TOKENS_MIN);
 
-/** How much may be generated for a request with this `max_tokens`, infinite if it has none. */
+/** The token limit for all attempts together. `max_tokens`: from the request, infinite if it has none. */
 export function workLimit(configured: number | undefined, max_tokens: number): number {
   const asked = Number.isFinite(max_tokens) ? Math.max(max_tokens, MAX_TOKENS_MIN) : MAX_TOKENS_DEFAULT;
   return configured ?? WORK_PER_MAX_TOKENS * asked;
 }
 
 /**
- * How long to wait before the next attempt, in milliseconds: exponential with full jitter, or what the provider
- * asked for, whichever is longer. `random` is uniform in [0, 1).
+ * How long to wait before the next attempt, in milliseconds: exponential backoff with full jitter, or the provider's
+ * `Retry-After` if that is longer. `random` is uniform in [0, 1).
  */
 export function backoffMs(
   budget: Budget,

@@ -9,20 +9,22 @@ import {
   QUOTE,
 } from '../lib/json.ts';
 
-/** What the arguments of a call are: nothing yet, no whole object, an object without fields, an object with some. */
+/**
+ * `blank`: nothing yet. `partial`: not a complete object. `empty`: an object without fields. `filled`: one with fields.
+ */
 export type ArgumentsContent = 'blank' | 'partial' | 'empty' | 'filled';
 
 /**
- * The arguments of one call as they come. Brackets are counted piece by piece, so that the text is parsed once, when the
- * last of them closes, and not each time that something may have proven the call whole: half a call of megabytes, with
- * text after it, would be parsed again for every word.
+ * Classifies the arguments of one call as they arrive. Counting brackets per piece means the text is parsed once, when
+ * the last bracket closes. Parsing on every sign of completeness would parse megabytes again for every word that
+ * follows a half call.
  */
 export class CallArguments {
   #depth = 0;
   #isInString: boolean = false;
   #isEscaped: boolean = false;
   #state: 'blank' | 'open' | 'closed' | 'spoilt' = 'blank';
-  /** Of arguments that closed, once it was asked for. */
+  /** Cached result for closed arguments. */
   #parsed: ArgumentsContent | undefined;
 
   add(piece: string): void {
@@ -34,7 +36,7 @@ export class CallArguments {
     }
   }
 
-  /** `text`: all that was added. */
+  /** `text`: everything added so far. */
   contentOf(text: string): ArgumentsContent {
     if (this.#state === 'blank') return 'blank';
     if (this.#state !== 'closed') return 'partial';
@@ -50,7 +52,7 @@ export class CallArguments {
 
   #takeOutside(character: number): void {
     const isOpening = character === OPENING_BRACE || character === OPENING_BRACKET;
-    // Only an object is arguments, and nothing follows it.
+    // Arguments are a single object; anything before or after it spoils them.
     const isTooMuch = this.#state === 'closed' || this.#state === 'spoilt';
     if (isTooMuch || (this.#state === 'blank' && character !== OPENING_BRACE)) {
       this.#state = 'spoilt';
@@ -66,7 +68,7 @@ export class CallArguments {
   }
 }
 
-/** That of JSON. */
+/** JSON white space. */
 const WHITE_SPACE: ReadonlySet<number> = new Set([0x20, 0x09, 0x0a, 0x0d]);
 
 function parsedContent(text: string): ArgumentsContent {

@@ -2,31 +2,31 @@ import type { Delta, ToolDelta } from './delta.ts';
 import type { SeamRejection } from './seam/joint.ts';
 import type { ToolCall } from './tool-call.ts';
 
-/** A call that is made again, as far as it has come. */
+/** A call from the earlier attempt, and how much of it the new attempt has repeated. */
 interface Repeated {
   readonly index: number;
-  /** What the client has of its arguments. */
+  /** The arguments that the client has. */
   readonly shown: string;
   readonly isClosed: boolean;
-  /** UTF-16 units that have come again. */
+  /** UTF-16 units repeated so far. */
   said: number;
 }
 
 const NONE: readonly Delta[] = [];
 
 /**
- * Joins the tool calls of an answer that is made again to those that its client has seen, in the order in which they began. What
- * was shown is compared, unit for unit, and left out; a call that was cut is continued behind that.
+ * Aligns the tool calls of a regenerated answer with those that the client has seen, in order of appearance. It
+ * compares the repeated arguments unit by unit and drops them; a cut call continues after that.
  */
 export class CallReplay {
-  /** Those that have not begun again. */
+  /** Calls that have not started again. */
   readonly #expected: Repeated[];
   readonly #names: readonly string[];
-  /** By the number that this attempt has for them. */
+  /** Keyed by the index that this attempt uses. */
   readonly #repeated = new Map<number, Repeated>();
   readonly #all: readonly Repeated[];
 
-  /** `calls`: those that the client has, as far as it has them. */
+  /** `calls`: the client's calls, complete or not. */
   constructor(calls: readonly Pick<ToolCall, 'index' | 'name' | 'arguments' | 'state'>[]) {
     this.#all = calls.map(({ index, arguments: shown, state }) => ({
       index,
@@ -38,17 +38,17 @@ export class CallReplay {
     this.#names = calls.map(({ name }) => name);
   }
 
-  /** Everything that was shown has come again. */
+  /** The attempt has repeated everything that the client has seen. */
   get isOver(): boolean {
     return this.#expected.length === 0 && this.#all.every(({ said, shown }) => said >= shown.length);
   }
 
-  /** Some of the deltas are of calls that the client knows by other numbers. */
+  /** Some of the deltas belong to calls that the client knows by another index. */
   concerns(deltas: readonly Delta[]): boolean {
     return deltas.some((delta) => 'index' in delta && this.#repeated.has(delta.index));
   }
 
-  /** What is new in `delta`, of the call as the client knows it; or why this is another answer. */
+  /** The new part of `delta`, under the client's index; or the reason why this answer differs. */
   accept(delta: ToolDelta): readonly Delta[] | SeamRejection {
     if (delta.kind === 'tool_start') return this.#begin(delta);
     const repeated = this.#repeated.get(delta.index);

@@ -11,15 +11,15 @@ import {
 const NO_FIELDS: ReadonlySet<string> = new Set();
 
 /**
- * The same text for every way to write a JSON document that leaves its numbers as they are: the order of fields, white
- * space and escapes say nothing, and of fields that come twice the last one counts. Digits are kept: parsing would make
- * `9007199254740993` and `9007199254740992` the same.
+ * Returns the same text for all JSON documents that differ only in field order, white space and escapes. The last of
+ * several fields with one name counts. Numbers keep their digits: parsing would make `9007199254740993` and
+ * `9007199254740992` the same.
  *
- * `text` is JSON. `omitted`: names of fields of the outermost object that are left out.
+ * `text` must be JSON. `omitted`: fields of the outermost object to leave out.
  */
 export function canonicalJson(text: string, omitted: ReadonlySet<string> = NO_FIELDS): string {
   const tokens = new Tokens(text);
-  // A stack of its own: documents may be nested deeper than calls can be.
+  // An explicit stack, because documents may nest deeper than the call stack allows.
   const open: Container[] = [];
   for (let token = tokens.next(); token !== undefined; token = tokens.next()) {
     let value = token;
@@ -40,7 +40,7 @@ interface Container {
   add(value: string): void;
 }
 
-/** Texts are put together with `+`, which copies nothing: a document of many levels is not copied at each of them. */
+/** Concatenates with `+`, which V8 does lazily, so deep documents aren't copied at every level. */
 class ListText implements Container {
   #items = '';
 
@@ -61,7 +61,7 @@ interface Field {
 class ObjectText implements Container {
   readonly #omitted: ReadonlySet<string>;
   readonly #fields: Field[] = [];
-  /** As it is written, once it has come. */
+  /** The name as written, once it has arrived. */
   #name: string | undefined;
 
   constructor(omitted: ReadonlySet<string>) {
@@ -69,7 +69,7 @@ class ObjectText implements Container {
   }
 
   get text(): string {
-    // Fields of one name stay in the order in which they came.
+    // The sort is stable: fields with the same name keep their order.
     const sorted = this.#fields.length > 1 ? this.#fields.sort(byName) : this.#fields;
     let text = '';
     for (const [index, { name, value }] of sorted.entries()) {
@@ -79,7 +79,7 @@ class ObjectText implements Container {
     return `{${text}}`;
   }
 
-  /** Names and values in turn. */
+  /** Receives names and values alternately. */
   add(value: string): void {
     if (this.#name === undefined) {
       this.#name = value;
@@ -96,22 +96,24 @@ const byName = (one: Field, other: Field): number =>
 const COLON = 0x3a;
 
 const isSpace = (code: number): boolean => code === 0x20 || (code >= 0x09 && code <= 0x0d);
-/** Stands between tokens, and says nothing that their order does not. */
+/** Separators carry no information beyond the order of tokens. */
 const isBetween = (code: number): boolean => code === COMMA || code === COLON || isSpace(code);
 const endsScalar = (code: number): boolean =>
   code === COMMA || code === CLOSING_BRACE || code === CLOSING_BRACKET || isSpace(code);
 
 /**
- * What `JSON.stringify` may write otherwise: all else that it writes as an escape, it writes in one way. The text is UTF-8, so
- * no half of a surrogate pair stands in it unescaped.
+ * The only escapes that `JSON.stringify` may write differently. The text is UTF-8, so it contains no unescaped lone
+ * surrogates.
  */
 const OTHER_ESCAPE = /\\[u/]/;
 
-/** Brackets, strings in the one way in which `JSON.stringify` writes them, and everything else as it stands. */
+/** Brackets, strings as `JSON.stringify` writes them, and everything else verbatim. */
 class Tokens {
   readonly #text: string;
   #position = 0;
-  /** Of the next backslash: most strings have none, and are not to be searched one by one to the end of the document. */
+  /**
+   * Position of the next backslash. Caching it avoids a search to the end of the document for every string without one.
+   */
   #escape = -1;
 
   constructor(text: string) {

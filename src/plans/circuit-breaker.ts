@@ -3,29 +3,29 @@ import type { BreakerLimits } from '../config/configuration.ts';
 export const BREAKER_STATES = ['closed', 'open', 'half_open'] as const;
 export type BreakerState = (typeof BREAKER_STATES)[number];
 
-/** An attempt that failed, as far as the breaker is concerned. Times in milliseconds of one monotonic clock. */
+/** A failed attempt as the breaker sees it. Times in milliseconds of one monotonic clock. */
 interface FailedAttempt {
   readonly began_ms: number;
   readonly now_ms: number;
-  /** It had said something before. */
+  /** It had produced content before it failed. */
   readonly answered: boolean;
   readonly probe: boolean;
 }
 
 /**
- * Keeps requests from a target that is down, and finds out with one of them at a time whether it is up again. It has
- * no clock and no timer of its own: `half_open` is what an open breaker is once its time is over.
+ * Keeps requests away from a target that is down, and tests its recovery with one probe at a time. It needs no timer:
+ * an open breaker becomes `half_open` once its time is over.
  */
 export class CircuitBreaker {
   readonly #limits: BreakerLimits;
-  /** The last outcomes, true for a failure, oldest first. */
+  /** The last outcomes, oldest first; true for a failure. */
   #outcomes: boolean[] = [];
   #inARow = 0;
-  /** How often it has opened since it was last closed; 0 while it is closed. */
+  /** How often it has opened since it last closed; 0 while closed. */
   #openings = 0;
   #open_until_ms = 0;
   #closed_ms = Number.NEGATIVE_INFINITY;
-  /** When the probe under way began. */
+  /** When the current probe began. */
   #probe_ms: number | undefined;
 
   constructor(limits: BreakerLimits) {
@@ -37,20 +37,20 @@ export class CircuitBreaker {
     return now_ms < this.#open_until_ms ? 'open' : 'half_open';
   }
 
-  /** False while others should be asked: it is open, or a probe is under way. */
+  /** False if requests should go elsewhere: it is open, or a probe is running. */
   admits(now_ms: number): boolean {
     const state = this.state(now_ms);
     return state === 'closed' || (state === 'half_open' && !this.#isProbed(now_ms));
   }
 
-  /** An attempt begins. True if it is the probe, whose end must be reported. */
+  /** Begins an attempt. Returns true if it is the probe, whose end the caller must report. */
   begin(now_ms: number): boolean {
     if (this.state(now_ms) !== 'half_open' || this.#isProbed(now_ms)) return false;
     this.#probe_ms = now_ms;
     return true;
   }
 
-  /** The target has answered. True if that closed the breaker. */
+  /** The target has answered. Returns true if that closed the breaker. */
   succeeded(now_ms: number): boolean {
     this.#inARow = 0;
     if (this.#openings === 0) {
@@ -64,23 +64,23 @@ export class CircuitBreaker {
     return true;
   }
 
-  /** True if that opened the breaker, or opened it again. */
+  /** Returns true if that opened the breaker, or reopened it. */
   failed({ began_ms, now_ms, answered, probe }: FailedAttempt): boolean {
-    // An attempt that began before an outage, and is only now given up, shows nothing about the time after it.
+    // An attempt that began before the breaker closed says nothing about the target's state since then.
     if (began_ms < this.#closed_ms) return false;
     if (this.#openings > 0) return probe && this.#probe_ms === began_ms && this.#open(now_ms);
     this.#note(true);
-    // One connection that breaks may take many answers with it.
+    // A broken connection can fail many answers at once, so they don't count as consecutive failures.
     if (!answered) this.#inARow++;
     return (this.#inARow >= this.#limits.failures || this.#failsOften) && this.#open(now_ms);
   }
 
-  /** The probe that began then ended without telling anything. */
+  /** Frees the slot of a probe that ended without a result. */
   release(began_ms: number): void {
     if (this.#probe_ms === began_ms) this.#probe_ms = undefined;
   }
 
-  /** A probe that is not answered must not keep others from finding out for as long as its own clocks allow. */
+  /** An unanswered probe must not block the next one for as long as its own clocks allow. */
   #isProbed(now_ms: number): boolean {
     return this.#probe_ms !== undefined && now_ms < this.#probe_ms + this.#limits.open_max_ms;
   }

@@ -1,33 +1,35 @@
 import { speakable } from '../lib/text.ts';
 
-/** One message of a conversation, or one item where a wire has those, as far as it tells what may be left out. */
+/** One message or item of a conversation, reduced to what decides whether it may be left out. */
 export interface Part {
-  /** `pinned`: never left out, as instructions. `user`, `model`: its speaker. `result`: of calls, and nothing else. */
+  /**
+   * `pinned`: never left out, e.g. instructions. `user`, `model`: the speaker. `result`: tool results and nothing else.
+   */
   readonly kind: 'pinned' | 'user' | 'model' | 'result';
-  /** Ids of the calls that it makes. */
+  /** Ids of the calls it makes. */
   readonly calls: readonly string[];
-  /** Ids of the calls that it has results of. */
+  /** Ids of the calls whose results it contains. */
   readonly results: readonly string[];
 }
 
-/** What of a conversation is left out for a summary, by position. */
+/** The parts of a conversation that a summary replaces, by index. */
 export interface Middle {
-  /** In order, at least one. */
+  /** Ascending, at least one. */
   readonly left_out: readonly number[];
-  /** The last message of the user, where only that is left before the end: the summary is added to it. */
+  /** The user's last message, if only that remains before the tail: the summary is added to it. */
   readonly joined_to: number | undefined;
 }
 
 /**
- * The part of a conversation that a summary may take the place of: everything but instructions, the last message of the
- * user, and the end. `undefined` where there is none.
+ * The part of a conversation that a summary may replace: everything except instructions, the user's last message and
+ * the tail. `undefined` if nothing is left.
  *
- * The end has at least `keep` messages. No call is parted from its result by it, nor what the model said in one turn. If
- * possible it begins with such a turn: roles then alternate after a summary that is spoken as the user.
+ * The tail has at least `keep` messages. It separates neither a call from its result nor the messages of one model
+ * turn. If possible it begins with a model turn, so that roles alternate after the summary, which is a user message.
  */
 export function middleOf(parts: readonly Part[], keep: number): Middle | undefined {
   const last = parts.findLastIndex(({ kind }) => kind === 'user');
-  // One that has results of calls in it can only stay together with the calls.
+  // A message with tool results must stay next to their calls.
   const task = parts[last]?.results.length === 0 ? last : undefined;
   const end_max = Math.min(parts.length - keep, task === undefined && last >= 0 ? last : parts.length);
   const leftOutBefore = (end: number) => replaceableBefore(parts, end, task);
@@ -46,11 +48,11 @@ export function middleOf(parts: readonly Part[], keep: number): Middle | undefin
   return { left_out: leftOutBefore(end), joined_to: task !== undefined && task < end ? task : undefined };
 }
 
-/** Where a summary was put, in the conversation that it was made for: what makes it a part of a longer one. */
+/** The place of a summary within the conversation it was made for, so that it can be reused in a longer one. */
 export interface SummaryPlace {
-  /** What is before it was summarised, or stays. */
+  /** Everything before this index was summarised, or stays. */
   readonly end: number;
-  /** As in the {@link Middle}. */
+  /** See {@link Middle}. */
   readonly joined_to?: number | undefined;
 }
 
@@ -59,7 +61,7 @@ export const placeOf = ({ left_out, joined_to }: Middle): SummaryPlace => ({
   joined_to,
 });
 
-/** The part of a conversation whose beginning was summarised that the summary takes the place of. */
+/** The part that an earlier summary replaces in this conversation. */
 export const middleAt = (parts: readonly Part[], { end, joined_to }: SummaryPlace): Middle => ({
   left_out: replaceableBefore(parts, end, joined_to),
   joined_to,
@@ -72,13 +74,13 @@ const replaceableBefore = (
 ): readonly number[] =>
   [...parts.slice(0, end).keys()].filter((index) => index !== task && parts[index]?.kind !== 'pinned');
 
-/** Tells whether nothing that belongs together is torn apart where the end begins at a place. */
+/** Returns a test: may the tail begin at this index without separating parts that belong together? */
 function wholePlaces(parts: readonly Part[]): (place: number) => boolean {
   const made = new Map<string, number>();
-  /** Of each part: where the first of the calls was made that it has results of, if that is before it. */
+  /** For each part: the index of the earliest call whose result it contains, or its own index. */
   const calls = parts.map((part, index) => {
     for (const id of part.calls) made.set(id, index);
-    // Some providers use an id again: a result is that of the last call before it.
+    // Some providers reuse ids: a result belongs to the last call before it.
     return part.results.reduce((first, id) => Math.min(first, made.get(id) ?? index), index);
   });
   const whole: boolean[] = [];
@@ -91,29 +93,29 @@ function wholePlaces(parts: readonly Part[]): (place: number) => boolean {
   return (place) => whole[place] === true;
 }
 
-/** Something that was said in the part of a conversation that is to be summarised. */
+/** A message or result that goes into the summary. */
 export interface Saying {
-  /** The speaker, or what it is the result of. */
+  /** The speaker, or the source of the result. */
   readonly label: string;
   readonly text: string;
-  /** Output of a tool: its beginning and end will do. */
+  /** Tool output, which may be shortened to its beginning and end. */
   readonly isOutput?: true;
 }
 
-/** Of a tool's output, half from its beginning and half from its end. */
+/** Half from the beginning and half from the end. */
 const OUTPUT_CHARACTERS_MAX = 4000;
-/** Names are the client's. */
+/** The client chooses these names. */
 const LABEL_CHARACTERS_MAX = 100;
-/** No piece is shorter, whatever is asked for: a label must not fill it. */
+/** The minimum, so that a label can't fill a whole piece. */
 const PIECE_CHARACTERS_MIN = 1000;
 
-/** The message that the model reads in place of what was left out. */
+/** The message that replaces the summarised part. */
 export const summaryMessage = (summary: string): string =>
   `Summary of the earlier part of this conversation, which was left out because it had become too long. It is a record of what was said and done, not a new request.\n\n${summary}`;
 
 /**
- * What was said, in order, in pieces of at most `characters_max`: between two sayings where that is possible. A mark
- * stands where text was shortened.
+ * The sayings in order, in pieces of at most `characters_max`, split between sayings if possible. A mark replaces
+ * removed text.
  */
 export function piecesOf(sayings: readonly Saying[], characters_max: number): readonly string[] {
   const room = Math.max(characters_max, PIECE_CHARACTERS_MIN);
@@ -145,15 +147,15 @@ function shortened(text: string): string {
 
 interface SummaryTask {
   readonly piece: string;
-  /** The summary of the pieces before it. */
+  /** The summary of the earlier pieces. */
   readonly before: string | undefined;
   readonly tokens_max: number;
 }
 
-/** A model's words are longer than its tokens. */
+/** A word takes more than one token. */
 const WORDS_PER_TOKEN = 0.6;
 
-/** Asks for a summary. One message of the user's: not every model takes instructions apart from it. */
+/** The prompt for a summary. A single user message, because not every model supports separate instructions. */
 export function summaryRequest({ piece, before, tokens_max }: SummaryTask): string {
   const words = Math.ceil(tokens_max * WORDS_PER_TOKEN);
   return [

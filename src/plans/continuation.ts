@@ -1,20 +1,21 @@
 import { anchorOf } from './seam/anchor.ts';
 
-/** The words of a nudge, and what goes around a message. */
+/** Covers the nudge and the framing of a message. */
 const MARGIN_TOKENS_MIN = 256;
-/** How far tokens may be off where they are estimated by characters: there may be half as many again. */
+/** Allows for estimates that are too low by half, at four characters per token. */
 const CHARACTERS_PER_MARGIN_TOKEN = 8;
 
 /**
- * How much less may be asked for, where some providers refuse a prompt together with a limit that would not fit: the
- * limit is reduced by what was delivered, which is only estimated, and not by what else is said to ask for the rest.
+ * How many tokens to subtract from the output limit, because some providers refuse a prompt whose limit doesn't fit the
+ * context. The limit is already reduced by the delivered text, which is only estimated, but not by the text that asks
+ * for the rest.
  */
 export const marginTokens = (added_characters: number): number =>
   MARGIN_TOKENS_MIN + Math.ceil(added_characters / CHARACTERS_PER_MARGIN_TOKEN);
 
 /**
- * How many of the `tokens` of an answer of so many characters the anchor at the end of `delivered` has. A model that repeats
- * it spends them again, and none of them are the client's.
+ * The share of `tokens` that falls on the anchor at the end of `delivered`; `characters` is the length of the whole
+ * answer. A model that repeats the anchor spends these tokens again, so they don't count against the client.
  */
 export function anchorTokens(delivered: string, characters: number, tokens: number): number {
   return characters === 0 ? 0 : Math.ceil((anchorOf(delivered).length / characters) * tokens);
@@ -23,16 +24,16 @@ export function anchorTokens(delivered: string, characters: number, tokens: numb
 interface NudgeFacts {
   readonly delivered: string;
   readonly hasTools: boolean;
-  /** Names of the calls that were cut and are to be made again. */
+  /** Names of the calls that were cut and must be made again. */
   readonly cutTools: readonly string[];
-  /** The first wording was not followed. */
+  /** The model ignored the first wording. */
   readonly insists: boolean;
 }
 
 /**
- * The user turn that follows the partial answer. Spoken as the user, because models take a "transport notice"
- * for an injected instruction, and asking for the last words again, because a model told merely to continue
- * loses the space at the boundary two times out of three. The seam removes the repeated words.
+ * The user turn after the partial answer. It speaks as the user, because models take a "transport notice" for an
+ * injected instruction. It asks for the last words again, because a model that is merely asked to continue loses the
+ * space at the boundary two times out of three. The seam removes the repeated words.
  */
 export function nudgeText({ delivered, hasTools, cutTools, insists }: NudgeFacts): string {
   const anchor = JSON.stringify(anchorOf(delivered));
@@ -50,9 +51,9 @@ export function nudgeText({ delivered, hasTools, cutTools, insists }: NudgeFacts
 }
 
 /**
- * The same where the provider ran tools for the answer, of the names `ran`: `delivered` is the text after the last of them.
- * Their results come before this turn, and it says so: a model that takes the interruption for a failure of the tool runs
- * it again.
+ * Like {@link nudgeText}, for an answer in which the provider ran the tools in `ran`; `delivered` is the text after the
+ * last of them. The turn states that their results are above, because a model that takes the interruption for a tool
+ * failure runs the tool again.
  */
 export function nudgeAfterTools(ran: readonly string[], facts: NudgeFacts): string {
   if (ran.length === 0) return nudgeText(facts);

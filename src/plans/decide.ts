@@ -4,19 +4,19 @@ import type { Exhaustion } from './budget.ts';
 import { proofOf, type ToolCall, type ToolSchemas } from './tool-call.ts';
 import type { Transcript } from './transcript.ts';
 
-/** What to do about an interruption. `cancel` lists the calls that were cut and must be given up. */
+/** How to handle an interruption. `cancel` lists the cut calls to give up. */
 export type Plan =
   | { readonly kind: 'R1' }
   | { readonly kind: 'R2'; readonly settle: readonly ToolCall[]; readonly cancel: readonly ToolCall[] }
-  /** `repeats`: the client has seen the calls that were cut, so that the same answer is asked for again and continued in them. */
+  /** `repeats`: the client has seen the cut calls, so the same answer is generated again and continued within them. */
   | { readonly kind: 'R3'; readonly cancel: readonly ToolCall[]; readonly repeats?: true }
   | { readonly kind: 'R4'; readonly cancel: readonly ToolCall[] }
-  /** Nothing is left to ask for: the answer is as long as it may be. */
+  /** The answer has reached its maximum length. */
   | { readonly kind: 'finish'; readonly reason: 'length' }
   | { readonly kind: 'give_up'; readonly why: GiveUp };
 
 /**
- * Why a run that was taken over gets no further attempt. `poisoned`: replica after replica was lost with it.
+ * Why a run that was taken over gets no further attempt. `poisoned`: several replicas in a row were lost with it.
  * `request_unknown`: its request was not stored, and no client has sent it again.
  */
 export type Bar = 'poisoned' | 'request_unknown';
@@ -24,9 +24,9 @@ export type Bar = 'poisoned' | 'request_unknown';
 export const isBar = (why: GiveUp): why is Bar => why === 'poisoned' || why === 'request_unknown';
 
 /**
- * Why a run is given up. `tool_running`: the provider ran a tool whose result is not known. `tools_not_carried`: no
- * target takes back what its tools have done, so that to ask for the rest would be to run them again. `context_full`: no
- * target has room for the rest.
+ * Why a run is given up. `tool_running`: the result of a tool that the provider ran is unknown. `tools_not_carried`: no
+ * target accepts tool results back, so continuing would run the tools again. `context_full`: no target has room for the
+ * rest.
  */
 export type GiveUp =
   | 'permanent'
@@ -43,37 +43,37 @@ export interface Policy extends Pick<RecoveryPolicy, 'plans' | 'tool_proof'> {
   readonly schemas: ToolSchemas;
   /** False for requests whose output cannot be joined across attempts: `n > 1`, `logprobs`, audio. */
   readonly spliceable: boolean;
-  /** Where the context has no room for the rest, the client acts on an error, and not on an answer that ends at a limit. */
+  /** The client handles a full context better as an error than as an answer that ends at a limit. */
   readonly failsWhenFull?: boolean;
-  /** The client sees calls as they come, and nothing tells it that one was cut. */
+  /** The client sees calls as they arrive, and can't learn that one was cut. */
   readonly isLive?: boolean;
 }
 
 export interface Allowance {
   readonly exhausted: Exhaustion | Bar | undefined;
-  /** The client has seen some of the answer. */
+  /** The client has seen part of the answer. */
   readonly delivered: boolean;
   /** `max_tokens` less what was delivered; infinite without a limit. */
   readonly tokens_left: number;
-  /** Another target may take what this one has refused for good. */
+  /** Another target may accept a request that this one refused permanently. */
   readonly elsewhere?: boolean;
-  /** What is too long for all targets can be put in fewer words. */
+  /** A prompt that is too long for every target can be compressed. */
   readonly compressible?: boolean;
-  /** The provider still has the answer, and continues it where it was cut. */
+  /** The provider still has the answer and can continue the stream where it was cut. */
   readonly resumable?: boolean;
-  /** A target that may be asked takes back what the tools of the provider have done. */
+  /** At least one candidate target accepts the results of provider tools. */
   readonly carries?: boolean;
 }
 
 /**
  * Chooses the plan. Pure and exhaustive.
  *
- * Settled tool calls come first, before every reason to stop: whatever else went wrong, they are delivered. Unless the
- * answer itself can be come back to: then nothing of it is lost, and nothing has to be made again.
+ * Settled tool calls take precedence over every reason to stop, so they are always delivered. The exception is a stream
+ * that can be resumed: nothing is lost then.
  *
- * A tool that the provider has run is worth keeping like text: an answer with one is never begun anew.
+ * A completed provider tool is worth keeping like text: an answer with one is never restarted.
  *
- * A call that the client has seen begin must not stay as it was cut: nothing ends well before that call is whole.
+ * A call that the client has seen begin must not stay cut: no plan ends the answer before that call is complete.
  */
 export function decide(
   transcript: Transcript,
@@ -118,7 +118,7 @@ export function decide(
   return policy.plans.includes(plan.kind) ? plan : { kind: 'give_up', why: 'plan_not_allowed' };
 }
 
-/** In an answer that is made again, the tools of the provider would run again. */
+/** A repeated answer would run the provider's tools again. */
 function repeated(hasRunTools: boolean, { plans }: Policy): Plan {
   if (hasRunTools) return { kind: 'give_up', why: 'tools_not_carried' };
   if (!plans.includes('R3')) return { kind: 'give_up', why: 'plan_not_allowed' };

@@ -2,12 +2,11 @@ import type { Cause } from '../interrupts/interruption.ts';
 import type { Mode } from './seam/mode.ts';
 
 /**
- * One normalised increment of an assistant turn. Every wire is translated into these, and only these are
- * folded into the transcript, written to the journal and reasoned about by `decide()`.
+ * One normalised increment of an assistant turn. Every wire translates its events into deltas; the transcript, the
+ * journal and `decide()` see nothing else.
  *
- * Tool calls are named by `index`: the run's own number for the call, in order of appearance over all attempts,
- * never reused. It is not the provider's index, which may repeat, skip or be missing. In the journal it is the
- * position at which the client saw the call.
+ * `index` identifies a tool call: the run's own number, in order of appearance over all attempts, never reused. The
+ * provider's index may repeat, skip or be missing. In the journal it is the position at which the client saw the call.
  */
 export type Delta =
   | { readonly kind: 'text'; readonly text: string }
@@ -18,23 +17,23 @@ export type Delta =
       readonly index: number;
       readonly id: string;
       readonly name: string;
-      /** The provider's own fields of the call, such as a thought signature, which the client must send back. */
+      /** Provider-specific fields of the call, such as a thought signature, which the client must send back. */
       readonly extra?: Readonly<Record<string, unknown>>;
     }
   | { readonly kind: 'tool_arguments'; readonly index: number; readonly text: string }
   | { readonly kind: 'tool_close'; readonly index: number; readonly proof: Proof }
-  /** `reason`: where it was not cut by an interruption. */
+  /** `reason`: set if something other than an interruption cancelled the call. */
   | { readonly kind: 'tool_cancel'; readonly index: number; readonly reason?: 'repeated' }
-  /** The provider says that it runs a tool of its own: from here on it may have had its effect. */
+  /** The provider has started a tool of its own, which may have taken effect from here on. */
   | { readonly kind: 'provider_tool_start'; readonly id: string; readonly name: string }
-  /** Such a tool has its result. `items`: both, as the provider takes them back. */
+  /** The tool has its result. `items`: call and result, in the form in which the provider accepts them back. */
   | {
       readonly kind: 'provider_tool_end';
       readonly id: string;
       readonly name: string;
       readonly items: readonly object[];
     }
-  /** In journals only: a settled call of an answer with several choices, whose events are sent as they come. */
+  /** Journals only: a settled call of an answer with several choices, whose events are relayed as they arrive. */
   | {
       readonly kind: 'choice_call';
       readonly choice: number;
@@ -44,23 +43,23 @@ export type Delta =
     }
   | { readonly kind: 'finish'; readonly reason: string }
   | { readonly kind: 'usage'; readonly usage: Usage }
-  /** In journals only: the attempt that says what follows. */
+  /** Journals only: names the attempt that produced the following deltas. */
   | ({ readonly kind: 'segment' } & Segment);
 
-/** What the model says, besides calls. */
+/** The model's output without calls. */
 export type Prose = Extract<Delta, { readonly kind: 'text' | 'refusal' | 'reasoning' }>;
 
-/** What a tool call is made of. */
+/** The parts of a tool call. */
 export type ToolDelta = Extract<Delta, { readonly kind: 'tool_start' | 'tool_arguments' | 'tool_close' }>;
 
 /**
- * How well it is proven that a tool call is complete.
- * 3: the wire says so. 2: a later call or later text began. 1: the arguments are an object that satisfies
- * the tool's schema. A higher proof always satisfies a lower minimum.
+ * How strongly a tool call is proven complete.
+ * 3: the wire says so. 2: a later call or later text began. 1: the arguments are an object that satisfies the tool's
+ * schema. A higher proof always satisfies a lower minimum.
  */
 export type Proof = 1 | 2 | 3;
 
-/** Token counts as the provider reports them; fields beyond the three totals are kept as they came. */
+/** Token counts as the provider reports them; fields beyond the three totals are kept verbatim. */
 export interface Usage {
   readonly prompt_tokens: number;
   readonly completion_tokens: number;
@@ -69,35 +68,35 @@ export interface Usage {
 }
 
 /**
- * The part of an answer that one attempt said: the journal tells it with the attempt's first content, and what follows
- * is of it, up to the next one.
+ * The part of an answer produced by one attempt. The journal records it before the attempt's first content; it applies
+ * until the next segment.
  */
 export interface Segment {
-  /** Neither this nor {@link upstream} is known of what a client brought. */
+  /** Like {@link upstream}, unknown if the client brought the content. */
   readonly attempt?: number;
-  /** The configured name. */
+  /** The configured name of the target. */
   readonly upstream?: string;
-  /** Asked for, where it is not the one that the client asked for. */
+  /** The requested model, if it differs from the client's choice. */
   readonly model?: string;
-  /** `brought`: the client had it of a replica that was lost before it was stored. */
+  /** `brought`: the client received it from a replica that was lost before it was stored. */
   readonly mode: 'first' | Mode | 'brought';
-  /** What was decided after the interruption before it, and what that was; absent for a first attempt. */
+  /** The plan after the previous interruption, and that interruption's cause; absent for a first attempt. */
   readonly plan?: 'R1' | 'R3' | 'R4';
   readonly cause?: Cause;
   readonly compressed?: Compression;
 }
 
-/** The same of an attempt that is made here. */
+/** The segment of an attempt made by this replica. */
 export interface AttemptSegment extends Segment {
   readonly attempt: number;
   readonly upstream: string;
   readonly mode: 'first' | Mode;
 }
 
-/** What of a conversation was put to the model in fewer words. */
+/** The part of a conversation that was replaced with a summary. */
 export interface Compression {
   readonly messages: number;
-  /** That they had. */
+  /** Length of those messages. */
   readonly characters: number;
   readonly summary_characters: number;
 }
@@ -116,12 +115,12 @@ const PARTS: Partial<Record<Delta['kind'], AnswerPart>> = {
   provider_tool_end: 'calls',
 };
 
-/** What of an answer `delta` adds to; `undefined` for one that only says something about it. */
+/** The part of an answer that `delta` extends; `undefined` for metadata. */
 export const partOf = ({ kind }: Delta): AnswerPart | undefined => PARTS[kind];
 
-/** Why a call is cancelled that says what a settled one has said. */
+/** Reason to cancel a call that repeats a settled one. */
 export const REPEATED = 'repeated';
 
-/** Gives a call up. That an interruption has cut it need not be said, for then the answer shows it. */
+/** Cancels a call. An interruption needs no reason, because the answer shows it. */
 export const cancelDelta = (index: number, reason: string): Delta =>
   reason === REPEATED ? { kind: 'tool_cancel', index, reason } : { kind: 'tool_cancel', index };

@@ -1,14 +1,14 @@
-/** Hedges that may be saved up: as many targets can go silent in one moment. */
+/** Hedges that can accumulate, because many targets may go silent at once. */
 const SAVED_MAX = 10;
 
 /**
- * How many requests may be made beside those that the clients want. Among any N requests there are at most
- * `max_share` × N hedges, and those that were saved up before, of which there are 10 at most; the first may be made at once.
+ * Limits the extra requests made by hedging. Any N requests allow at most `max_share` × N hedges plus at most 10 that
+ * were saved up; the first is available immediately.
  */
 export class HedgeBudget {
-  /** Requests that earn one hedge. */
+  /** Requests needed to earn one hedge. */
   readonly #price: number;
-  /** Requests that no hedge was made for yet. */
+  /** Requests not yet spent on a hedge. */
   #saved: number;
 
   /** `max_share`: in (0, 1]. */
@@ -17,12 +17,12 @@ export class HedgeBudget {
     this.#saved = this.#price;
   }
 
-  /** A client has asked for an answer. */
+  /** Counts a request from a client. */
   earn(): void {
     this.#saved = Math.min(SAVED_MAX * this.#price, this.#saved + 1);
   }
 
-  /** False if no hedge is to be made now. */
+  /** Takes one hedge. Returns false if none is left. */
   spend(): boolean {
     if (this.#saved < this.#price) return false;
     this.#saved -= this.#price;

@@ -3,9 +3,9 @@ import type { SettledCall } from './tool-call.ts';
 import type { ProviderTool } from './transcript.ts';
 
 /**
- * How a run ended here; the `outcome` label of `holdfast_runs_total`. `superseded`: another replica took it over, or may
- * have: the store did not confirm that it was still held here.
- * `handed_over`: this one shut down and let it go. `replayed`: all of it was in the store.
+ * How a run ended on this replica; the `outcome` label of `holdfast_runs_total`.
+ * `superseded`: another replica took it over, or may have, since the store did not confirm the lease. `handed_over`:
+ * this replica shut down and released it. `replayed`: the whole answer was in the store.
  */
 export const OUTCOMES = [
   'complete',
@@ -20,7 +20,7 @@ export const OUTCOMES = [
 ] as const;
 export type Outcome = (typeof OUTCOMES)[number];
 
-/** What an answer that was cut off is made of, besides tool calls, which are whole or nothing. */
+/** The content of an answer that was cut off, without tool calls, which are never partial. */
 export interface Said {
   readonly text: string;
   readonly refusal: string;
@@ -28,11 +28,11 @@ export interface Said {
   readonly providerTools: readonly unknown[];
 }
 
-/** Whether there is anything of the answer for its client to see: otherwise what was cut off is no partial. */
+/** Whether the client has anything to see; without content there is no partial answer. */
 export const isPartial = ({ text, refusal, reasoning, providerTools }: Said): boolean =>
   text !== '' || refusal !== '' || reasoning !== '' || providerTools.length > 0;
 
-/** What a run had said and done when it ended. */
+/** The content and calls of a run when it ended. */
 export interface PartialAnswer {
   readonly reasoning: string;
   readonly text: string;
@@ -41,7 +41,10 @@ export interface PartialAnswer {
   readonly providerTools: readonly ProviderTool[];
 }
 
-/** The same by kind. `characters_max`: of each text only the end is kept, and a longer result of a tool is left out. */
+/**
+ * The answer as a list of typed parts. `characters_max`: longer texts keep only their end, and longer tool results are
+ * left out.
+ */
 export function partsOf(answer: PartialAnswer, characters_max = Number.POSITIVE_INFINITY): readonly object[] {
   const { reasoning, text, refusal, calls, providerTools } = answer;
   const said = Object.entries({ reasoning, text, refusal }).filter(([, whole]) => whole !== '');
@@ -56,7 +59,10 @@ export function partsOf(answer: PartialAnswer, characters_max = Number.POSITIVE_
   ];
 }
 
-/** `result` of a tool that was running: it may have had its effect. `items`: in the provider's own form. */
+/**
+ * `result` is `unknown` for a tool that was still running: it may have taken effect. `items`: in the provider's own
+ * form.
+ */
 function providerToolPart({ id, name, state, items }: ProviderTool, characters_max: number): object {
   const result = state === 'running' ? 'unknown' : 'settled';
   const isTooLong = items.length > 0 && JSON.stringify(items).length > characters_max;

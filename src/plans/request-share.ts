@@ -1,8 +1,9 @@
 import { estimatedPromptTokens, estimatedTokens, type PromptSize } from './tokens.ts';
 
 /**
- * Whether a request is estimated to take more than `tokens_max` of a context. It is measured only where its `characters`, as it
- * is sent, could say so much: media that a short address stands for count only in a request that is measured.
+ * Whether a request is estimated to take more than `tokens_max` of a context. `characters`: its length as sent.
+ * Measuring is skipped if that length rules it out, so media behind a short URL count only in requests that are
+ * measured.
  */
 export const takesMoreThan = (
   tokens_max: number,

@@ -1,7 +1,7 @@
 import type { Delta, ToolDelta } from './delta.ts';
 import { normalisedArguments, type ToolCall } from './tool-call.ts';
 
-/** A piece of a tool call as the client is to see it: the whole call, or a fragment of it in live mode. */
+/** A piece of a tool call to show to the client: the whole call, or a fragment in live mode. */
 export interface ShownFragment {
   readonly position: number;
   readonly start?: {
@@ -11,7 +11,7 @@ export interface ShownFragment {
   };
   readonly arguments: string;
   readonly legacy: boolean;
-  /** The same in deltas, by position: what the journal records. */
+  /** The same as deltas with client positions, for the journal. */
   readonly deltas: readonly Delta[];
 }
 
@@ -20,13 +20,13 @@ interface Call {
   readonly name: string;
   readonly extra: Readonly<Record<string, unknown>>;
   arguments: string;
-  /** Where the client sees it; `undefined` while it is held. */
+  /** The client's position for the call; `undefined` while the call is held. */
   position: number | undefined;
 }
 
 /**
- * Which tool calls the client sees, and where. Positions are contiguous from 0 in the order of showing: by default
- * a call is held until it is closed, so a call that is cut leaves no gap.
+ * Decides which tool calls the client sees, and at which position. Positions are contiguous from 0 in display order: by
+ * default a call is held until it closes, so a cut call leaves no gap.
  */
 export class ShownCalls {
   readonly live: boolean;
@@ -34,13 +34,13 @@ export class ShownCalls {
   readonly #calls = new Map<number, Call>();
   #positions = 0;
 
-  /** `live`: fragments are shown as they come. `legacy`: calls have no id. */
+  /** `live`: fragments are shown as they arrive. `legacy`: calls have no id. */
   constructor({ live, legacy }: { live: boolean; legacy: boolean }) {
     this.live = live;
     this.#legacy = legacy;
   }
 
-  /** Calls that another replica has shown: they keep their positions, and those that are open continue here. */
+  /** Restores calls shown by another replica: they keep their positions, and the open ones continue here. */
   restore(calls: readonly ToolCall[]): void {
     for (const { index, id, name, arguments: text, state } of calls) {
       if (state === 'open') this.#calls.set(index, { id, name, extra: {}, arguments: text, position: index });
@@ -48,7 +48,7 @@ export class ShownCalls {
     this.#positions = calls.length;
   }
 
-  /** What is to be shown now because of `delta`, if anything. */
+  /** The fragment to show because of `delta`, if any. */
   show(delta: ToolDelta): ShownFragment | undefined {
     if (delta.kind === 'tool_start') {
       const { id, name, extra = {} } = delta;
@@ -84,17 +84,17 @@ export class ShownCalls {
     };
   }
 
-  /** The delta as the journal has it. */
+  /** The delta under the client's position, for the journal. */
   positioned(delta: ToolDelta): ToolDelta {
     return { ...delta, index: this.#calls.get(delta.index)?.position ?? delta.index };
   }
 
-  /** By which id the client knows the call; undefined once it is over. */
+  /** The id that the client knows the call by; `undefined` once it is cancelled. */
   idOf(index: number): string | undefined {
     return this.#calls.get(index)?.id;
   }
 
-  /** Forgets the call; returns it if the client has seen something of it. */
+  /** Forgets the call. Returns it if the client has seen part of it. */
   cancel(
     index: number,
   ): { readonly position: number; readonly id: string; readonly name: string } | undefined {
@@ -121,5 +121,5 @@ export class ShownCalls {
   }
 }
 
-/** Clients match results to calls by id, so a call that came without one is given one. */
+/** Clients match results to calls by id, so a call without one gets a generated id. */
 export const shownCallId = (id: string, index: number): string => (id === '' ? `call_${index}` : id);

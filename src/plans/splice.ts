@@ -8,47 +8,47 @@ import { StopMatcher, TokenLimit } from './stop-conditions.ts';
 import type { ToolCall } from './tool-call.ts';
 
 export interface SpliceOptions extends Omit<SeamOptions, 'delivered'> {
-  /** What the client was shown before this attempt. */
+  /** What the client had received before this attempt. */
   readonly delivered: { readonly text: string; readonly reasoning: string };
   /**
-   * How a restart treats its reasoning where the client has items of it: beside those that were `cut` all of it is shown,
-   * after `whole` ones nothing. Otherwise it is let through as the exact continuation of what was seen.
+   * How to treat the reasoning of a restart if the client has reasoning items: after a `cut` item all of it is shown,
+   * after `whole` items none. Otherwise only an exact continuation of the seen reasoning passes.
    */
   readonly thoughts?: 'whole' | 'cut' | undefined;
-  /** The dialect was sent the reasoning too and continues it. */
+  /** The dialect received the reasoning too, and continues it. */
   readonly continuesReasoning: boolean;
   readonly stops: readonly string[];
-  /** Tokens that the client has left, where the request allows more for an anchor to be repeated. */
+  /** Tokens left to the client, if the request allows extra tokens for a repeated anchor. */
   readonly token_limit?: number;
-  /** The calls that the client has seen, where the attempt makes them again. */
+  /** The calls that the client has seen, if the attempt repeats them. */
   readonly calls?: readonly ToolCall[];
-  /** Text that comes before a call has ended when the call begins, and is shown before it. */
+  /** Text before a call is complete when the call begins, and is shown before it. */
   readonly ordered?: boolean;
 }
 
 const NONE: readonly Delta[] = [];
 
 /**
- * Turns the deltas of a continuation into deltas of the run: takes out what the client has seen already.
- * One splice per attempt; the first attempt of a run needs none.
+ * Turns the deltas of a continuation into deltas of the run by removing what the client has already seen. One splice
+ * per attempt; a run's first attempt needs none.
  */
 export class Splice {
   readonly #options: SpliceOptions;
   readonly #seam: Seam;
-  /** Undefined where the client has named no stop sequences. */
+  /** Undefined if the client sent no stop sequences. */
   readonly #stop: StopMatcher | undefined;
   #limit: TokenLimit | undefined;
   #reasoning: 'matching' | 'swallowing' | 'passing';
-  /** How much of the delivered reasoning has come again. */
+  /** Characters of the delivered reasoning that have been repeated. */
   #matched = 0;
   #rejection: SeamRejection | undefined;
   #stopReason: 'stop' | 'length' | undefined;
   /** The attempt has begun a tool call. */
   #calls = false;
-  /** Reasoning was left out. */
+  /** Reasoning was dropped. */
   #thinks = false;
   #hasText = false;
-  /** Undefined where calls are not made again. */
+  /** Undefined if calls are not repeated. */
   #replay: CallReplay | undefined;
 
   constructor(options: SpliceOptions) {
@@ -58,11 +58,11 @@ export class Splice {
     if (options.calls) this.#replay = new CallReplay(options.calls);
     if (options.token_limit !== undefined) this.#limit = new TokenLimit(options.token_limit);
     const seenReasoning = options.delivered.reasoning !== '';
-    // The same answer has the same thoughts, before its text and behind it.
+    // A replayed answer repeats the same reasoning, before and after its text.
     if (options.mode === 'replay' && seenReasoning) this.#reasoning = 'matching';
     else if (options.mode === 'restart')
       this.#reasoning = seenReasoning ? RESTARTED[options.thoughts ?? 'unknown'] : 'passing';
-    // Text has begun: reasoning that comes now would appear in the middle of the answer.
+    // Text has begun, so reasoning would appear in the middle of the answer.
     else
       this.#reasoning =
         options.continuesReasoning && options.delivered.text === '' ? 'passing' : 'swallowing';
@@ -72,17 +72,17 @@ export class Splice {
     return this.#seam.kind;
   }
 
-  /** What the attempt has shown the target to make of a prefix; `undefined` if it leaves a doubt. */
+  /** How the target treats a prefix, as this attempt has shown; `undefined` if in doubt. */
   get manner(): PrefillManner | undefined {
     return this.#seam.manner;
   }
 
-  /** The text that the client was shown before this attempt. */
+  /** The text that the client had received before this attempt. */
   get delivered(): string {
     return this.#options.delivered.text;
   }
 
-  /** What was said, where it was rejected. */
+  /** The held-back text of a rejected attempt. */
   get rejectedHead(): string {
     return this.#rejection === undefined ? '' : this.#seam.held;
   }
@@ -91,35 +91,35 @@ export class Splice {
     return this.#rejection;
   }
 
-  /** Why the answer is over: a stop sequence ended across the seam, or the client's limit is reached. */
+  /** Why the answer is over: a stop sequence matched across the seam, or the client's limit is reached. */
   get stopReason(): 'stop' | 'length' | undefined {
     return this.#stopReason;
   }
 
-  /** The stop sequence that ended it. */
+  /** The stop sequence that matched. */
   get stopSequence(): string | undefined {
     return this.#stop?.matched;
   }
 
-  /** Everything that comes from now on is new and may pass unchanged. */
+  /** Everything from here on is new and may pass unchanged. */
   get isOpen(): boolean {
     const passes = this.#reasoning === 'passing' || this.#hasRethought;
     return this.#seam.isOpen && passes && !this.#stopReason && !this.#isRepeating;
   }
 
   /**
-   * What is new of the deltas of one event: the same array where all of it is. `undefined` where the client's limit allows no
-   * more. `isAside`: they are what the provider does beside the text.
+   * The new part of one event's deltas; the same array if all of it is new. `undefined` once the client's limit is
+   * reached. `isAside`: the deltas come from provider tools, beside the text.
    */
   join(told: readonly Delta[], isAside: boolean): readonly Delta[] | undefined {
-    // While an attempt continues an answer, its running usage report covers less than the last one that was shown.
+    // During a continuation, running usage reports cover less than the last one shown.
     const said = told.some(isUsage) ? told.filter((delta) => !isUsage(delta)) : told;
-    // Calls that are made again keep the numbers that the client knows them by.
+    // Repeated calls keep the indices that the client knows.
     if (this.isOpen && !this.#replay?.concerns(said)) return this.allows(said) ? said : undefined;
     return isAside ? said : said.flatMap((delta) => this.accept(delta));
   }
 
-  /** Whether the client's limit has room for these deltas, which pass unchanged. Where it has none, the answer is over. */
+  /** Whether these deltas, which pass unchanged, fit the client's limit. If not, the answer is over. */
   allows(deltas: readonly Delta[]): boolean {
     const limit = this.#limit;
     if (!limit) return true;
@@ -140,7 +140,7 @@ export class Splice {
         this.#hasText = true;
         if (!this.#hasRoomFor(delta.text)) return this.#endStop();
         const text = this.#text(this.#seam.push(delta.text));
-        // The client has seen a call behind what it has of the text.
+        // The client has seen a call after its part of the text.
         if (text.length > 0 && this.#isRepeating) return this.#reject('diverged');
         if (this.#seam.isOpen) this.#showThoughts();
         if (this.#seam.isOpen && this.seam === 'anchored') this.#limit = undefined;
@@ -155,7 +155,7 @@ export class Splice {
     }
   }
 
-  /** Something that is no text begins: gives out the text before it, which has ended. */
+  /** Something other than text begins, which completes the text before it: releases that text. */
   interject(): readonly Delta[] {
     this.#calls = true;
     const text = this.#text(this.#seam.release());
@@ -167,28 +167,28 @@ export class Splice {
   #acceptCall(delta: ToolDelta): readonly Delta[] {
     const said = this.#replay?.accept(delta) ?? [delta];
     if (typeof said === 'string') return this.#reject(said);
-    // The last call that the client has seen has come again, and with it everything that the client has.
+    // The last call that the client has seen is repeated, and with it everything the client has.
     if (said.length === 0 && this.#seam.isOpen && !this.#isRepeating) this.#showThoughts();
     if (delta.kind !== 'tool_start' || said.length === 0) return said;
     this.#calls = true;
     if (this.#options.ordered) return this.#afterText(delta);
-    // Text that is still held back keeps its place among the text; to a client, calls are beside it.
+    // Held-back text keeps its place among the text; to a client, calls are separate from it.
     this.#showThoughts();
     return said;
   }
 
-  /** A call, after the text that was held back until it began. */
+  /** Emits the held-back text, then the call. */
   #afterText(call: Delta): readonly Delta[] {
     const text = this.interject();
     return this.#isOver ? text : [...text, call];
   }
 
-  /** No more text will come: gives out what was held back, or finds that the answer does not join. */
+  /** The text is complete: releases held-back text, or finds that the answer doesn't join. */
   end(): readonly Delta[] {
     const joined = this.#text(this.#seam.end(this.#calls));
     if (this.#isRepeating) this.#rejection ??= 'ended_early';
     if (this.#isOver) return joined;
-    // Where the prefix was put among its thoughts, a model says the rest of the answer as one of them.
+    // If a target puts the prefix into the reasoning, the model continues the answer there.
     const isLost = this.#thinks && !this.#hasText && !this.#calls;
     if (this.#options.mode === 'prefill' && isLost) {
       this.#rejection = 'no_continuation';
@@ -203,12 +203,12 @@ export class Splice {
     return this.#stopReason === undefined;
   }
 
-  /** Calls that the client has seen are still to come again. */
+  /** Some calls that the client has seen have not been repeated yet. */
   get #isRepeating(): boolean {
     return this.#replay?.isOver === false;
   }
 
-  /** In an answer that is made again: the thoughts that the client has seen come again, or have come again. */
+  /** In a replayed answer, the reasoning so far matches what the client has seen. */
   get #isRethinking(): boolean {
     return this.#options.mode === 'replay' && this.#reasoning === 'matching';
   }
@@ -217,7 +217,7 @@ export class Splice {
     return this.#isRethinking && this.#matched === this.#options.delivered.reasoning.length;
   }
 
-  /** Thoughts that come from now on are new, unless those that the client has seen are still to come again. */
+  /** Lets further reasoning pass as new, unless the seen reasoning is still to be repeated. */
   #showThoughts(): void {
     if (!this.#isRethinking) this.#reasoning = 'passing';
   }
@@ -240,15 +240,15 @@ export class Splice {
     return textOf(shown.emit);
   }
 
-  /** What was held back because a stop sequence could have begun with it. */
+  /** Text held back because it could have been the beginning of a stop sequence. */
   #endStop(): readonly Delta[] {
     return textOf(this.#stop?.end() ?? '');
   }
 
-  /** Reasoning that is matched is let through only as the exact continuation of what was seen. */
+  /** While matching, reasoning passes only as the exact continuation of what was seen. */
   #acceptReasoning(text: string): readonly Delta[] {
     const more = this.#newReasoning(text);
-    // The client has seen a call behind what it has of the thoughts.
+    // The client has seen a call after its part of the reasoning.
     return more === '' || this.#isRepeating ? NONE : [{ kind: 'reasoning', text: more }];
   }
 
@@ -262,7 +262,7 @@ export class Splice {
     const same = commonPrefixLength(text, expected);
     this.#matched += same;
     if (same === text.length) return '';
-    // More thoughts than were shown before the text would appear behind it.
+    // Additional reasoning would appear after the text it belongs before.
     const isNew = same === expected.length && (this.#seam.isOpen || this.#options.mode !== 'replay');
     this.#reasoning = isNew ? 'passing' : 'swallowing';
     return this.#reasoning === 'passing' ? text.slice(same) : '';

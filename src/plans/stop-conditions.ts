@@ -1,8 +1,8 @@
 import { tokensIn } from './tokens.ts';
 
 /**
- * Finds stop sequences that begin in the text delivered before a seam and end after it. The provider of the
- * continuation cannot see those; the ones that begin after the seam it finds itself.
+ * Finds stop sequences that begin before a seam and end after it. The provider of the continuation can't see those; it
+ * finds the ones after the seam itself.
  */
 export class StopMatcher {
   readonly #stops: readonly string[];
@@ -44,7 +44,7 @@ export class StopMatcher {
     return { emit: undecided ? '' : after, stopped: false };
   }
 
-  /** What was held back because it could have been the beginning of a stop sequence, when nothing follows it. */
+  /** Releases held-back text once the text is complete. */
   end(): string {
     const held = this.#held;
     this.#held = '';
@@ -54,8 +54,8 @@ export class StopMatcher {
 }
 
 /**
- * What the client has left of its limit, for an attempt whose request allows more: it asks the model to repeat an anchor,
- * and a model that does not would say as many tokens more than the client asked for.
+ * Enforces the client's token limit on an attempt whose request allows more. Such a request asks the model to repeat an
+ * anchor; a model that ignores this would exceed the limit by that many tokens.
  */
 export class TokenLimit {
   readonly #tokens: number;
@@ -76,7 +76,7 @@ export class TokenLimit {
     this.#shown_characters += characters;
   }
 
-  /** A seam joins what it held back into one text, so deltas are shared out by characters. */
+  /** A seam merges held-back deltas into one text, so the deltas are apportioned by characters. */
   get isReached(): boolean {
     if (this.#arrived_characters === 0) return false;
     const deltas = Math.round((this.#deltas * this.#shown_characters) / this.#arrived_characters);

@@ -1,18 +1,18 @@
 import { type Interruption, isPermanent } from '../interrupts/interruption.ts';
 import { type Death, deathAfter, isPoison } from './budget.ts';
 
-/** After so long without a word, a close is the end of a silence, and the next one may take as long. */
+/** A close after this much silence counts as a stall, because the next attempt may stay silent as long. */
 const SILENCE_MS = 10_000;
-/** The status with which a Holdfast refuses a request that it has sent itself. */
+/** The status with which a Holdfast refuses a request that it sent itself. */
 const LOOP_DETECTED = 508;
 
 /**
- * What the failure of one target means for where its request goes next.
+ * How the failure of a target affects the choice of the next one.
  *
- * `again`: it may have been a passing one. `next`: another target first. `silent`: it let the client wait, which must
- * not happen twice. `outgrown`: only a larger context will do. `misconfigured`: the operator's fault, not the
- * client's. `refused`: the client's, unless others took the request. `final`: no other target may be asked.
- * `outrun`: another target spoke before it did. `ours`: nothing is wrong with the target.
+ * `again`: may be transient. `next`: try another target first. `silent`: the client had to wait, which must not happen
+ * twice. `outgrown`: only a larger context helps. `misconfigured`: the operator's fault, not the client's. `refused`:
+ * the client's fault, unless other targets took the request. `final`: no other target may be asked. `outrun`: another
+ * target answered first. `ours`: not the target's fault.
  */
 export type Reaction =
   | 'again'
@@ -25,15 +25,15 @@ export type Reaction =
   | 'outrun'
   | 'ours';
 
-/** What of a target is the operator's doing. */
+/** Which parts of a target's request the operator configured. */
 export interface Ownership {
-  /** A key of its own is sent, not the client's. */
+  /** The operator's key is sent, not the client's. */
   readonly key: boolean;
-  /** The model is asked for by a name of its own, not the client's. */
+  /** The operator names the model, not the client. */
   readonly model: boolean;
 }
 
-/** `silent_ms`: how long the attempt had said nothing when it ended. */
+/** `silent_ms`: how long the attempt had been silent when it ended. */
 export function reactionTo(interruption: Interruption, own: Ownership, silent_ms = 0): Reaction {
   const isSilent = silent_ms >= SILENCE_MS;
   const { cause, phase, evidence, status, retry_after_ms } = interruption;
@@ -61,12 +61,12 @@ export function reactionTo(interruption: Interruption, own: Ownership, silent_ms
     case 'goaway':
       return isSilent ? 'silent' : 'again';
     case 'provider_5xx':
-      // One that says when to come back has said that it is of no use before.
+      // A target that names a time to retry won't answer before it.
       return retry_after_ms === undefined ? 'again' : 'next';
   }
 }
 
-/** An answer that took its whole time was no silence. */
+/** An attempt that used its whole time was not silent. */
 const STALLS = {
   connect: 'next',
   first_byte: 'silent',
@@ -77,20 +77,20 @@ const STALLS = {
   hedge: 'outrun',
 } as const;
 
-/** How a target of a run has done in it so far. A value: {@link afterFailure} returns the next ones. */
+/** How a target has performed within a run. Immutable: {@link afterFailure} returns the next standings. */
 export interface Standing {
-  /** Declared; nothing is known of the others. */
+  /** As declared in the configuration; `undefined` if unknown. */
   readonly context_tokens: number | undefined;
-  /** Failures that another attempt may not meet again. */
+  /** Failures that another attempt might not meet. */
   readonly failures: number;
-  /** `last`: only when no other is left. `never`: not again in this run. */
+  /** `last`: only if no other target is left. `never`: not again in this run. */
   readonly use: 'any' | 'last' | 'never';
-  /** The request is too long for it, or for one that takes no less. */
+  /** The request is too long for it, or for a target with at least its context. */
   readonly outgrown?: boolean;
-  /** It has asked not to be asked before. */
+  /** Do not ask it before this time. */
   readonly ready_at_ms: number;
   readonly death?: Death;
-  /** Its attempts died of poison at this offset of the answer. */
+  /** Poison killed its attempts at this offset of the answer. */
   readonly stuck_at?: number;
 }
 
@@ -102,20 +102,20 @@ export const newStanding = (context_tokens: number | undefined): Standing => ({
 });
 
 interface TargetFailure {
-  /** Position of the target. */
+  /** Index of the target. */
   readonly target: number;
   readonly reaction: Reaction;
   readonly interruption: Interruption;
-  /** Characters delivered by the whole run up to now. */
+  /** Characters delivered by the whole run so far. */
   readonly offset: number;
-  /** Characters that the attempt added. */
+  /** Characters added by this attempt. */
   readonly added: number;
-  /** Raw position in the answer at which the attempt died; `undefined` if it had said nothing. */
+  /** Raw position in the answer at which the attempt died; `undefined` if it produced nothing. */
   readonly position: number | undefined;
   readonly ready_at_ms: number | undefined;
 }
 
-/** How the targets stand after one of them has failed. */
+/** The standings after a target has failed. */
 export function afterFailure(standings: readonly Standing[], failure: TargetFailure): readonly Standing[] {
   return standings.map((standing, index) => {
     if (index === failure.target) return failed(standing, failure);
@@ -124,13 +124,13 @@ export function afterFailure(standings: readonly Standing[], failure: TargetFail
   });
 }
 
-/** How they stand once the request has become shorter. */
+/** The standings after the request has been compressed. */
 export const afterCompression = (standings: readonly Standing[]): readonly Standing[] =>
   standings.map((standing) => ({ ...standing, outgrown: false }));
 
 const outgrown = (standing: Standing): Standing => ({ ...standing, outgrown: true });
 
-/** One of which nothing is declared is tried once, and then known. */
+/** A target without a declared context gets one try. */
 const mayBeLarger = ({ context_tokens }: Standing, known: number | undefined): boolean =>
   context_tokens === undefined || known === undefined || context_tokens > known;
 
@@ -160,21 +160,21 @@ function failed(standing: Standing, failure: TargetFailure): Standing {
 
 export interface Choice {
   readonly standings: readonly Standing[];
-  /** By position: the circuit breaker would have others asked. */
+  /** By index: the circuit breaker prefers other targets. */
   readonly doubted: readonly boolean[];
   readonly offset: number;
   readonly now_ms: number;
-  /** How often a target that failed is asked again before another one is. */
+  /** How often a failed target is asked again before the run moves on. */
   readonly same_target_retries: number;
-  /** A target that asks for a longer wait is not asked again by this run. */
+  /** A target that asks for a longer wait is not asked again in this run. */
   readonly retry_after_max_ms: number;
-  /** A target that asks for a wait up to this long is waited for, although there are others. */
+  /** The run waits up to this long for a target, even if there are others. */
   readonly retry_after_wait_ms: number;
   /** Absent for the first attempt. */
   readonly failure?: Pick<TargetFailure, 'target' | 'reaction' | 'interruption'>;
 }
 
-/** Positions of the targets that may be asked now, the best one first; none when it ends here. */
+/** Indices of the targets to ask, best first; empty if the run ends here. */
 export function chooseTargets({ failure, ...choice }: Choice): readonly number[] {
   const { standings, doubted, same_target_retries, retry_after_wait_ms, now_ms } = choice;
   if (standings.length === 1) return failure && (isFinal(failure) || isTooLate(0, choice)) ? [] : [0];
@@ -193,11 +193,11 @@ export function chooseTargets({ failure, ...choice }: Choice): readonly number[]
   return sameFirst && all.includes(target) ? [target, ...all.filter((index) => index !== target)] : all;
 }
 
-/** With one target, what is permanent is final. */
+/** With a single target, a permanent failure is final. */
 const isFinal = ({ reaction, interruption }: NonNullable<Choice['failure']>): boolean =>
   reaction !== 'ours' && isPermanent(interruption.cause);
 
-/** It wants to be left alone for longer than this run waits. */
+/** It asks for a longer wait than this run allows. */
 const isTooLate = (
   position: number,
   { standings, now_ms, retry_after_max_ms }: Pick<Choice, 'standings' | 'now_ms' | 'retry_after_max_ms'>,
@@ -211,7 +211,7 @@ function ranked(
     .map(({ use, outgrown, stuck_at, ready_at_ms, failures }, position) => ({
       position,
       isOut: use === 'never' || outgrown || stuck_at === offset,
-      /** What is compared, the most important first; the smaller is the better. */
+      /** Sort key: smaller is better, most important first. */
       merits: [
         Number(use === 'last'),
         Math.max(0, ready_at_ms - now_ms),

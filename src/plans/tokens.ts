@@ -3,30 +3,30 @@ import type { Usage } from './delta.ts';
 import type { Mode } from './seam/mode.ts';
 
 /**
- * Estimates, used only where the provider reported nothing. The two figures are the rule of thumb that OpenAI
- * publishes for its tokenizers: about four characters a token, and about three tokens around each message.
+ * Estimates for when the provider reported nothing. Both figures are OpenAI's published rule of thumb: about four
+ * characters per token, and about three extra tokens per message.
  */
 const CHARACTERS_PER_TOKEN = 4;
 export const TOKENS_PER_MESSAGE = 3;
 
-/** A delta longer than this on average cannot be a single token: the provider packs several into one event. */
+/** If the average delta is longer than this, it can't be a single token: the provider packs several into one event. */
 const CHARACTERS_PER_DELTA_MAX = 8;
 
 export const estimatedTokens = (characters: number): number => Math.ceil(characters / CHARACTERS_PER_TOKEN);
 
-/** What so many tokens may say. */
+/** The estimated length of this many tokens. */
 export const charactersIn = (tokens: number): number => tokens * CHARACTERS_PER_TOKEN;
 
 export const estimatedMessageTokens = (characters: number): number =>
   TOKENS_PER_MESSAGE + estimatedTokens(characters);
 
-/** What a model reads of a request. */
+/** The size of a request as the model reads it. */
 export interface PromptSize {
-  /** Of each message. */
+  /** Per message. */
   readonly message_characters: readonly number[];
-  /** Of all definitions of tools. */
+  /** All tool definitions together. */
   readonly tool_characters: number;
-  /** Of images and other media, which have no characters. */
+  /** Images and other media, which have no characters. */
   readonly media_tokens: number;
 }
 
@@ -35,13 +35,16 @@ export const estimatedPromptTokens = (size: PromptSize): number =>
   estimatedTokens(size.tool_characters) +
   size.media_tokens;
 
-/** What can be counted of what a provider reports: it may say anything, and a metric refuses what is no increase. */
+/**
+ * The reported count if it can be counted, else 0: providers may report anything, and counters reject values that
+ * aren't positive.
+ */
 export const tokenCount = (reported: number | undefined): number =>
   reported !== undefined && Number.isFinite(reported) && reported > 0 ? reported : 0;
 
 /**
- * Tokens of the prompt that were read from the provider's prompt cache or put there, as chat completions, responses, messages
- * and DeepSeek report them; not all report what was put there.
+ * Prompt tokens read from or written to the provider's prompt cache, as reported by chat completions, responses,
+ * messages and DeepSeek. Not all of them report writes.
  */
 export function cachedTokens(usage: Usage): number {
   const { prompt_tokens_details: chat, input_tokens_details: responses } = usage;
@@ -54,22 +57,22 @@ export function cachedTokens(usage: Usage): number {
   return Math.max(...counts.map((count) => (typeof count === 'number' ? tokenCount(count) : 0)));
 }
 
-/** What one attempt contributed, for the sum over attempts. */
+/** The contribution of one attempt to the usage of a run. */
 export interface AttemptUsage {
-  /** Unknown for attempts that another replica made. */
+  /** Unknown for attempts made by another replica. */
   readonly upstream?: string;
   readonly mode: 'first' | Mode;
-  /** What the provider said, if it came to that. */
+  /** The provider's report, if one arrived. */
   readonly reported?: Usage;
   /** Deltas that reached the client. */
   readonly text: Count;
   readonly reasoning: Count;
   readonly tools: Count;
-  /** Deltas that the client had seen already: echoes, repetitions, regenerated reasoning. */
+  /** Deltas that the client had already seen: echoes, repetitions, regenerated reasoning. */
   readonly swallowed: Count;
-  /** Characters of each message that the continuation added to the request. */
+  /** Characters in each message that the continuation added to the request. */
   readonly added_messages: readonly number[];
-  /** Characters of the reasoning that it was sent back besides. */
+  /** Characters of reasoning that was also sent back. */
   readonly added_reasoning?: number;
 }
 
@@ -78,36 +81,36 @@ export interface Count {
   readonly characters: number;
 }
 
-/** What was counted, in tokens. Providers stream token by token, so counting deltas is exact for most of them. */
+/** Converts a count to tokens. Most providers stream token by token, so counting deltas is exact for them. */
 export const tokensIn = ({ deltas, characters }: Count): number =>
   characters > deltas * CHARACTERS_PER_DELTA_MAX ? estimatedTokens(characters) : deltas;
 
 /**
- * Tokens of the answer so far that count against what is left of `max_tokens`. Reasoning does not: a model that
- * is nudged thinks anew, and would have nothing left to answer with.
+ * Tokens of the answer so far that count against `max_tokens`. Reasoning doesn't count: a nudged model reasons again,
+ * and would have no tokens left for the answer.
  */
 export function deliveredTokens(attempts: readonly AttemptUsage[]): number {
   return attempts.reduce((sum, attempt) => sum + tokensIn(attempt.text), 0);
 }
 
-/** Tokens that were generated but not new to the client: what recovery cost. */
+/** Tokens generated without being new to the client: the cost of recovery. */
 export function repaidTokens(attempts: readonly AttemptUsage[]): number {
   return attempts.reduce((sum, attempt) => sum + tokensIn(attempt.swallowed), 0);
 }
 
-/** Less text does not show the density of an answer. */
+/** Shorter texts don't show an answer's density. */
 const EVIDENCE_CHARACTERS = 24;
-/** Reports count tokens that are not shown: the end of the answer, the form of a call. */
+/** Reports include tokens that aren't shown, such as the end of the answer or the syntax of a call. */
 const TOLERANCE = 0.1;
 const TOLERANCE_TOKENS = 3;
 
-/** A shorter text says little of how many characters its tokens have. */
+/** The characters per token of a shorter text are unreliable. */
 const DENSITY_CHARACTERS = 300;
 
 /**
- * How to count what was said by attempts that reported nothing. Deltas are tokens with most providers. Where the report of
- * another attempt shows that they are not, its tokens per character are taken. `usual_tokens_per_character`: those of a longer
- * text, where there is one.
+ * How to count attempts without a report. With most providers a delta is a token. If another attempt's report shows
+ * otherwise, its tokens per character are used. `usual_tokens_per_character`: the density of a longer text, if there is
+ * one.
  */
 export function tokenCounter(
   attempts: readonly AttemptUsage[],
@@ -118,7 +121,7 @@ export function tokenCounter(
     const came = sumOf([kept, attempt.swallowed]);
     const told = shownTokens(attempt);
     if (told === undefined || came.characters < EVIDENCE_CHARACTERS) continue;
-    // A prefix that comes again was not generated, and need not be counted.
+    // A repeated prefix was not generated, and may not be counted.
     const areTokens = [came, kept].some(
       (count) => Math.abs(told - count.deltas) <= Math.max(TOLERANCE_TOKENS, TOLERANCE * told),
     );
@@ -131,7 +134,7 @@ export function tokenCounter(
   return tokensIn;
 }
 
-/** The part of the reported tokens that was streamed: a provider may keep thoughts to itself. */
+/** The streamed part of the reported tokens: a provider may hide reasoning. */
 function shownTokens({ reported, reasoning }: AttemptUsage): number | undefined {
   if (!reported || reported.completion_tokens <= 0) return undefined;
   const { completion_tokens, completion_tokens_details: details } = reported;
@@ -145,7 +148,7 @@ export const sumOf = (counts: readonly Count[]): Count => ({
   characters: counts.reduce((sum, { characters }) => sum + characters, 0),
 });
 
-/** A text, filled up to {@link DENSITY_CHARACTERS} with text that is `usual` for its provider. */
+/** Pads a text to {@link DENSITY_CHARACTERS} with text at the provider's usual density. */
 export function filledUp(text: Counted, usual_tokens_per_character: number): Counted {
   const missing = Math.max(0, DENSITY_CHARACTERS - text.characters);
   return {

@@ -3,43 +3,42 @@ import { isObject, parsedJson } from '../lib/json.ts';
 import type { Delta, Proof } from './delta.ts';
 import type { Transcript } from './transcript.ts';
 
-/** A call, for a model that has made it. */
 export interface NamedCall {
   readonly id: string;
   readonly name: string;
 }
 
-/** A settled tool call. Never cut short: it is work that was done. */
+/** A settled tool call. Always complete, because it is finished work. */
 export interface SettledCall extends NamedCall {
   readonly arguments: string;
 }
 
-/** A tool call as far as the model has made it. */
+/** A tool call as far as it has arrived. */
 export interface ToolCall extends NamedCall {
   readonly index: number;
   readonly arguments: string;
-  /** `cancelled` calls were cut by an interruption; they are kept to tell the model about. */
+  /** `cancelled`: cut by an interruption, and kept so that a later prompt can mention it. */
   readonly state: 'open' | 'closed' | 'cancelled';
-  /** What began after it, if anything. */
+  /** What followed it, if anything. */
   readonly followed: 'text' | 'call' | undefined;
 }
 
 /**
- * Calls that had begun and were held when they were noted. A journal has nothing of a call that is held: each of its
- * entries stands for events that the client has, and readers of older versions take one without any for damage.
+ * Calls that had begun but were still held when this was noted. They can't be in the journal: each of its entries
+ * stands for events that the client has, and older readers treat an entry without events as damage.
  */
 export interface HeldCalls {
   readonly calls: readonly NamedCall[];
-  /** How many calls the journal had by then. Those after them may be these, settled since. */
+  /** How many calls the journal contained then. Later ones may be these, settled since. */
   readonly settled: number;
 }
 
-/** Digits that a number may lose when it is parsed, so that two numbers come out as one. */
+/** Numbers that may lose digits when parsed, so that two different ones become equal. */
 const INEXACT = /[\d.]{16}|\d[eE][+-]?\d{2}/;
 
 /**
- * Whether a call says the same as one that is settled: the same name, and arguments that are equal once they are parsed.
- * Dropping a call that is none loses work, so what parsing could make equal has to be equal as it stands.
+ * Whether a call duplicates a settled one: the same name, and arguments that are equal once parsed. Dropping a call
+ * that isn't a duplicate loses work, so arguments with inexact numbers must match verbatim.
  */
 export function isRepeated(call: ToolCall, settled: readonly ToolCall[]): boolean {
   let said: string | undefined;
@@ -55,7 +54,7 @@ function comparable(text: string): string {
   return INEXACT.test(whole) ? whole : comparableJson(whole);
 }
 
-/** The same text for every JSON document that parses to the same value; text that is none is itself. */
+/** Returns the same text for all JSON documents with the same parsed value, and anything else unchanged. */
 export function comparableJson(text: string): string {
   try {
     return JSON.stringify(JSON.parse(text), (_, value: unknown) => (isObject(value) ? sorted(value) : value));
@@ -67,15 +66,17 @@ export function comparableJson(text: string): string {
 const sorted = (object: Record<string, unknown>): Record<string, unknown> =>
   Object.fromEntries(Object.entries(object).sort(([one], [other]) => (one < other ? -1 : 1)));
 
-/** The JSON Schema of each tool's parameters, by tool name. A tool declared without one has `{}`: it takes none. */
+/**
+ * The JSON Schema of each tool's parameters, by tool name. A tool declared without one has `{}`: it takes no arguments.
+ */
 export type ToolSchemas = ReadonlyMap<string, unknown>;
 
 /**
- * How well it is proven that an open call is complete, by its arguments and by what came after it.
+ * The proof that an open call is complete, based on its arguments and on what followed it.
  *
- * A finished JSON object is never a proper prefix of a longer valid text, but `{}` is often a placeholder that is
- * sent before the real arguments, and scalars, arrays and glued objects prove nothing at all. Once text follows, no
- * arguments will come any more; once another call follows they still may, for providers interleave parallel calls.
+ * A complete JSON object is never a proper prefix of a longer valid text. But `{}` is often a placeholder sent before
+ * the real arguments, and scalars, arrays and concatenated objects prove nothing. After text, no more arguments arrive;
+ * after another call they still may, because providers interleave parallel calls.
  */
 export function proofOf(call: ToolCall, schemas: ToolSchemas): Proof | undefined {
   const schema = schemas.get(call.name);
@@ -93,9 +94,8 @@ type Close = Extract<Delta, { kind: 'tool_close' }>;
 const NONE: readonly Close[] = [];
 
 /**
- * Calls that are proven closed because something else begins after them, in the order in which they began: a call
- * waits for those before it. Providers may interleave the fragments of several calls, so it takes whole arguments
- * as well.
+ * Calls proven complete because something else begins after them, in their original order: a call waits for earlier
+ * ones. Providers may interleave the fragments of several calls, so complete arguments are required too.
  */
 export function closedBefore(
   next: Delta,
@@ -109,17 +109,16 @@ export function closedBefore(
     const content = transcript.contentOf(call);
     if (content === 'partial') return false;
     if (followed === 'text') return true;
-    // All calls may be started before the arguments of the first one come, even if those are only `{}`.
+    // A provider may start all calls before it sends any arguments, even if those are only `{}`.
     return content === 'filled' || (content === 'empty' && takesNoArguments(schemas.get(call.name)));
   });
   return proven.map(({ index }) => ({ kind: 'tool_close', index, proof: 2 }));
 }
 
 /**
- * The finish reason closes every call, but it cannot make half a document whole: `broken` are the calls whose
- * arguments do not parse. `unannounced`: the schemas of the tools, where the reason does not speak of calls. Some gateways
- * end an answer that was cut with such a reason, so a call that has no arguments then, although its tool requires some,
- * is broken as well.
+ * The finish reason closes every call, except `broken` ones: their arguments don't parse. `unannounced`: the tools'
+ * schemas, if the reason doesn't mention calls. Some gateways end a cut answer with such a reason, so a call without
+ * its required arguments is broken as well.
  */
 export function closedByFinish(
   transcript: Transcript,
@@ -141,7 +140,7 @@ export function closedByFinish(
 const hasOnlyBegun = (call: ToolCall, schemas: ToolSchemas): boolean =>
   call.arguments.trim() === '' && requiresArguments(schemas.get(call.name));
 
-/** Empty arguments are how several providers spell "none"; clients expect a JSON document. */
+/** Several providers send empty arguments for "none"; clients expect a JSON document. */
 export function normalisedArguments(text: string): string {
   return text.trim() === '' ? '{}' : text;
 }
@@ -176,8 +175,8 @@ function satisfies(value: object, schema: unknown): boolean {
 }
 
 /**
- * A regular expression of the client's must not run on an event loop that it shares with others. A property that is
- * merely called "pattern", as search tools have one, is described by an object.
+ * A client's regular expression must not run on the shared event loop. A property that is merely named "pattern", as in
+ * search tools, has an object as its value and doesn't match.
  */
 function hasPattern(schema: object): boolean {
   return /"pattern":"|"patternProperties":/.test(JSON.stringify(schema));

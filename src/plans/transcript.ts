@@ -3,39 +3,39 @@ import { type ArgumentsContent, CallArguments } from './call-arguments.ts';
 import type { Delta, Usage } from './delta.ts';
 import type { ToolCall } from './tool-call.ts';
 
-/** What a call, or a tool that the provider runs, takes in memory besides its text. */
+/** Memory per call or provider tool, in addition to its text. */
 export const CALL_OVERHEAD_BYTES = 1024;
 
-/** A UTF-16 unit takes no more in UTF-8. */
+/** The maximum length of a UTF-16 unit in UTF-8. */
 const BYTES_PER_UNIT_MAX = 3;
 
 type Mutable<T> = { -readonly [Key in keyof T]: T[Key] };
 
-/** What the model has said so far, across attempts: the fold of all deltas of a run. */
+/** The answer so far, across attempts: the fold of all deltas of a run. */
 export class Transcript {
   text = '';
   refusal = '';
   reasoning = '';
   finish: string | undefined;
   usage: Usage | undefined;
-  /** UTF-16 units that the model has said. */
+  /** UTF-16 units in the answer. */
   size = 0;
   readonly #toolCalls: Mutable<ToolCall>[] = [];
-  /** The latest of each index. */
+  /** The latest call of each index. */
   readonly #byIndex = new Map<number, Mutable<ToolCall>>();
-  /** Those that are open, in the order in which they began. */
+  /** Open calls, in order of appearance. */
   readonly #open = new Map<ToolCall, CallArguments>();
-  /** The same as a list, until one more is open or one less. */
+  /** Cached list of the open calls; cleared whenever a call opens or ends. */
   #openList: readonly ToolCall[] | undefined;
-  /** The first call that no text has followed yet. */
+  /** Index of the first call that no text has followed yet. */
   #textless = 0;
-  /** UTF-16 units of what names calls, and bytes that calls take besides. */
+  /** UTF-16 units in call ids and names, and the fixed overhead of calls in bytes. */
   #names_size = 0;
   #calls_bytes = 0;
-  /** What was said in UTF-8. Counted once it could matter: to measure every piece costs more than to fold it. */
+  /** Size of the content in UTF-8. Computed on first need, because measuring each piece costs more than folding it. */
   #said_bytes: number | undefined;
   readonly #providerTools: ProviderTool[] = [];
-  /** The upstream whose words are folded, where that is known. */
+  /** The upstream that produced the current deltas, if known. */
   #upstream: string | undefined;
 
   static of(deltas: Iterable<Delta>): Transcript {
@@ -103,7 +103,7 @@ export class Transcript {
     }
   }
 
-  /** So many of the last UTF-16 units of reasoning were never shown, and are no part of the answer. */
+  /** Removes this many trailing UTF-16 units of reasoning, which were never shown. */
   dropReasoning(characters: number): void {
     if (characters === 0) return;
     this.reasoning = this.reasoning.slice(0, -characters);
@@ -115,13 +115,13 @@ export class Transcript {
     return this.#open.size > 0;
   }
 
-  /** Those that are neither closed nor cancelled, in the order in which they began. */
+  /** Calls that are neither closed nor cancelled, in order of appearance. */
   get openCalls(): readonly ToolCall[] {
     this.#openList ??= [...this.#open.keys()];
     return this.#openList;
   }
 
-  /** The first of them, up to one that is not meant. Costs nothing for those after it. */
+  /** The leading open calls that satisfy `isMeant`. Stops at the first that doesn't. */
   firstOpenCalls(isMeant: (call: ToolCall) => boolean): readonly ToolCall[] {
     const meant: ToolCall[] = [];
     for (const call of this.#open.keys()) {
@@ -135,7 +135,7 @@ export class Transcript {
     return this.#toolCalls;
   }
 
-  /** Whether the transcript is larger than this, in UTF-8: calls count, even if nothing is said in them. */
+  /** Whether the transcript is larger than this in UTF-8. Calls count even without content. */
   exceeds(limit_bytes: number): boolean {
     const { held_bytes_max } = this;
     if (held_bytes_max <= limit_bytes) return false;
@@ -143,18 +143,18 @@ export class Transcript {
     return this.#said_bytes + this.#calls_bytes > limit_bytes;
   }
 
-  /** As much as {@link exceeds} may find, without counting. */
+  /** An upper bound for the size in {@link exceeds}, without measuring. */
   get held_bytes_max(): number {
     return BYTES_PER_UNIT_MAX * (this.size + this.#names_size) + this.#calls_bytes;
   }
 
-  /** Text that came in small pieces is a list of them to V8, which takes up to twenty times as much: puts it in one piece. */
+  /** Flattens strings built from small pieces: V8 keeps those as ropes, which take up to twenty times the memory. */
   compact(): void {
     for (const text of [this.text, this.refusal, this.reasoning, this.#toolCalls.at(-1)?.arguments ?? ''])
       text.charCodeAt(0);
   }
 
-  /** How far the arguments of an open call have come. Costs the same however long they are. */
+  /** The content of an open call's arguments. The cost doesn't depend on their length. */
   contentOf(call: ToolCall): ArgumentsContent {
     return this.#open.get(call)?.contentOf(call.arguments) ?? 'partial';
   }
@@ -163,17 +163,20 @@ export class Transcript {
     return this.#toolCalls.filter((call) => call.state === 'closed');
   }
 
-  /** No text came after a call that was not completed: the text ends where it began. */
+  /** No text followed an incomplete call, so the text ends where the call began. */
   get callsComeNext(): boolean {
     return !this.#toolCalls.some(({ state, followed }) => state !== 'closed' && followed === 'text');
   }
 
-  /** Tools that the provider ran for the answer, or runs. */
+  /** Tools that the provider ran or is running for this answer. */
   get providerTools(): readonly ProviderTool[] {
     return this.#providerTools;
   }
 
-  /** Text that a continuation could hang on: not white space alone, which some providers refuse, nor half a character. */
+  /**
+   * Whether a continuation can build on the text: not on white space alone, which some providers refuse, nor on half a
+   * character.
+   */
   get hasText(): boolean {
     return speakable(this.text).trim() !== '';
   }
@@ -183,7 +186,7 @@ export class Transcript {
     if (call) call.followed = 'text';
   }
 
-  /** A call, or a tool that the provider runs, takes memory even if nothing is said in it. */
+  /** Accounts for the fixed overhead of a call or provider tool. */
   #name(id: string, name: string): void {
     this.#names_size += id.length + name.length;
     this.#calls_bytes += CALL_OVERHEAD_BYTES;
@@ -219,17 +222,17 @@ export class Transcript {
   }
 }
 
-/** A tool that the provider ran, or runs: it must not run again. */
+/** A tool that the provider ran or is running. It must not run again. */
 export interface ProviderTool {
   readonly id: string;
   readonly name: string;
-  /** `running`: its result has not come, so it is not known whether it has had its effect. */
+  /** `running`: no result yet, so whether it took effect is unknown. */
   readonly state: 'running' | 'settled';
-  /** UTF-16 units of the answer's text that came before it. */
+  /** UTF-16 units of the answer's text before it. */
   readonly offset: number;
-  /** The configured name of the upstream whose provider ran it, where that is known. */
+  /** The configured name of the upstream that ran it, if known. */
   readonly upstream?: string;
-  /** Its use and its result as the provider takes them back; empty while it runs. */
+  /** Its call and result, in the form in which the provider accepts them back; empty while it runs. */
   readonly items: readonly object[];
 }
 
@@ -240,8 +243,8 @@ export const isOfProviderTool = ({ kind }: Delta): boolean =>
   kind === 'provider_tool_start' || kind === 'provider_tool_end';
 
 /**
- * Adds what a delta says to the tools that the provider ran for one answer, which are in the order in which they began. A
- * result whose use was never announced is one all the same.
+ * Applies a delta to the provider tools of an answer, in order of appearance. A result counts even if its call was
+ * never announced.
  */
 export function foldProviderTool(
   tools: ProviderTool[],
@@ -256,11 +259,11 @@ export function foldProviderTool(
   tools.splice(place === -1 ? tools.length : place, 1, { state: 'running', items: [], ...begun, ...ended });
 }
 
-/** An answer as it is given back to its provider in parts, because tools ran in the middle of it. */
+/** An answer split into parts for its provider, because tools ran in the middle of it. */
 export interface AnswerGivenBack {
-  /** In order: text, and what the provider takes back of a tool. */
+  /** In order: text, and the items of provider tools. */
   readonly before: readonly (string | readonly object[])[];
-  /** The text after the last of the tools, which the rest continues. */
+  /** The text after the last tool, which the continuation extends. */
   readonly tail: string;
 }
 

@@ -20,8 +20,8 @@ const keptTokens = ({ text, reasoning, tools }: AttemptUsage): number =>
   tokensIn(text) + tokensIn(reasoning) + tokensIn(tools);
 
 /**
- * The usage of the one logical answer that the client saw: its own prompt once, and every delivered token once.
- * Exact where the provider reported it or the deltas were tokens; estimated for the rest. `size`: of the client's request.
+ * The usage of the one logical answer that the client saw: its own prompt once, and every delivered token once. Exact
+ * if the provider reported it or deltas were tokens; estimated otherwise. `size`: the client's request.
  */
 export function logicalUsage(attempts: readonly AttemptUsage[], size: PromptSize): Usage {
   const last = attempts.at(-1);
@@ -39,31 +39,31 @@ function completionTokens(attempts: readonly AttemptUsage[], size: PromptSize): 
   return attempts.reduce((sum, attempt) => sum + newTokens(attempt, count), 0);
 }
 
-/** Tokens of the answer that it has from this attempt. */
+/** The answer's tokens that this attempt contributed. */
 function newTokens(attempt: AttemptUsage, count: (of: Count) => number): number {
   const { text, reasoning, tools, swallowed } = attempt;
   const kept = count(text) + count(reasoning) + count(tools);
   if (!attempt.reported) return kept;
   const { completion_tokens } = attempt.reported;
   const rest = Math.max(completion_tokens - count(swallowed), 0);
-  // A server that sends the prefix again has not generated it, and most do not count it.
+  // A server that repeats the prefix has not generated it, and most servers don't count it.
   const isUncounted = Math.abs(completion_tokens - kept) < Math.abs(rest - kept);
   return attempt.mode === 'prefill' && isUncounted ? completion_tokens : rest;
 }
 
-/** What the attempts at one upstream came to, as it reported them. */
+/** Totals for the attempts at one upstream, as it reported them. */
 interface UpstreamUsage {
   readonly upstream: string;
   readonly attempts: number;
   readonly prompt_tokens: number;
   readonly completion_tokens: number;
-  /** Attempts without a report: they were broken off, and what was said in them is not in these numbers. */
+  /** Interrupted attempts without a report, whose tokens the totals exclude. */
   readonly unreported: number;
-  /** Estimated: tokens of the answer that the client has from it. */
+  /** Estimated: tokens of the answer that this upstream delivered. */
   readonly delivered_tokens: number;
 }
 
-/** The share of each upstream in a run, in the order in which they were asked first. */
+/** Each upstream's share of a run, in the order of their first attempts. */
 export function usageByUpstream(attempts: readonly AttemptUsage[]): readonly UpstreamUsage[] {
   const byUpstream = Map.groupBy(attempts, ({ upstream }) => upstream);
   byUpstream.delete(undefined);
@@ -77,19 +77,20 @@ export function usageByUpstream(attempts: readonly AttemptUsage[]): readonly Ups
   }));
 }
 
-/** How well the words of a nudge are counted, and what a template puts around them. */
+/** Relative error when counting a nudge, and the error per turn for the chat template. */
 const NUDGE_ERROR = 0.1;
 const TURN_ERROR_TOKENS = 2;
-/** How far texts of one request differ in characters per token: prose, code, JSON. */
+/** How much the texts of one request differ in characters per token: prose, code, JSON. */
 const DENSITY_ERROR = 0.15;
-/** The estimate by characters is right for this provider if it comes as close to the whole report. */
+/** If the estimate by characters is this close to the whole report, it is right for this provider. */
 const AGREEMENT = 0.01;
-/** Characters per token of English, in which nudges are worded, whatever the answer is written in. */
+/** Characters per token of English, the language of every nudge. */
 const NUDGE_DENSITY = { min: 2.5, max: 6.5 } as const;
 
 /**
- * Tokens of the client's own request. An attempt that asked for just that reported them. The report of a continuation has
- * more: what was added is taken off. Without a report they are estimated. Never 0, and never more than was reported.
+ * Tokens of the client's own request. An attempt with just that request reported them. Otherwise the added parts are
+ * subtracted from a continuation's report, or the tokens are estimated if there is no report. Never 0, and never more
+ * than reported.
  */
 export function promptTokens(attempts: readonly AttemptUsage[], size: PromptSize): number {
   const exact = attempts.find((attempt) => isBare(attempt) && reportedPrompt(attempt) !== undefined);
@@ -100,15 +101,15 @@ export function promptTokens(attempts: readonly AttemptUsage[], size: PromptSize
 }
 
 /**
- * How to count what was said by attempts that reported nothing. What is taken off a prompt and what the answer is said to be
- * are counted alike: their sum was reported.
+ * How to count attempts without a report. The prompt and the answer must use the same counter, because their sum was
+ * reported.
  */
 function answerCounter(attempts: readonly AttemptUsage[], size: PromptSize): (count: Count) => number {
   const first = firstReport(attempts);
   return tokenCounter(attempts, first && usualDensity(first, size));
 }
 
-/** The report of the earliest continuation, which has the least added to it. */
+/** The report of the earliest continuation, which added the least. */
 interface PromptReport {
   readonly report: number;
   readonly attempt: AttemptUsage;
@@ -128,11 +129,11 @@ const addedEstimate = ({ added_messages, added_reasoning = 0 }: AttemptUsage): n
   added_messages.reduce((sum, characters) => sum + estimatedMessageTokens(characters), 0) +
   estimatedTokens(added_reasoning);
 
-/** Tokens per character of the whole request that was reported. */
+/** Tokens per character of the whole reported request. */
 const usualDensity = ({ report, attempt }: PromptReport, size: PromptSize): number =>
   report / charactersIn(estimateOf(size) + addedEstimate(attempt));
 
-/** Some servers report a prompt of no tokens, which none is. */
+/** Some servers report 0 prompt tokens, which is never true. */
 function reportedPrompt({ reported }: AttemptUsage): number | undefined {
   return reported && reported.prompt_tokens > 0 ? reported.prompt_tokens : undefined;
 }
@@ -141,9 +142,9 @@ const isBare = ({ added_messages, added_reasoning = 0 }: AttemptUsage): boolean 
   added_messages.length === 0 && added_reasoning === 0;
 
 /**
- * Of the two ways to tell the request from what was added to it, the one with the smaller error. Text that was sent back
- * was counted when it came, and continues in the same turn: to subtract it is exact. To subtract a nudge is off by a few
- * tokens, however large the request is. To share the report out by characters is off by a part of the smaller side.
+ * Separates the request from the added parts, by whichever of two methods has the smaller error. Subtraction is exact
+ * for text sent back, which was counted on arrival and continues the same turn, and a few tokens off for a nudge,
+ * however large the request. Apportioning by characters is off by a fraction of the smaller part.
  */
 function withoutAdded(first: PromptReport, attempts: readonly AttemptUsage[], size: PromptSize): number {
   const { report, attempt, before } = first;
@@ -174,5 +175,5 @@ function withoutAdded(first: PromptReport, attempts: readonly AttemptUsage[], si
   return added < report && added_error <= share_error ? report - added : share;
 }
 
-/** What was trimmed off the end of it was not sent back. */
+/** Less than 1 if trailing characters were trimmed before the text was sent back. */
 const partOf = (tokens: number, part: number): number => tokens * Math.min(1, part || 0);

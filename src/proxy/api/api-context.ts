@@ -21,7 +21,7 @@ import type { HealthRegistry } from '../upstream/target-health.ts';
 import type { PassThrough } from './passthrough.ts';
 import type { SignedUrls } from './signed-urls.ts';
 
-/** Delivers a stored run from a cursor on; see follow.ts. */
+/** Delivers a stored run from a cursor; see follow.ts. */
 export type Follow = (
   reader: Reader,
   stored: StoredRun,
@@ -36,15 +36,15 @@ export interface ApiContext extends RunContext {
   readonly passThrough: PassThrough;
   readonly models: RouteTable;
   readonly healths: HealthRegistry;
-  /** Which models are to be asked without a stream. */
+  /** Models that must be asked without a stream. */
   readonly streamRefusals: StreamRefusals;
-  /** Keys the owner of a run. */
+  /** HMAC key for the owner of a run. */
   readonly secret: string;
   readonly urls: SignedUrls;
-  /** Everything under way, for draining. */
+  /** All work in progress, for draining. */
   readonly work: ActiveWork;
   readonly registry: RunRegistry;
-  /** Admits bodies, runs and readers. */
+  /** Admits request bodies, runs and readers. */
   readonly memory: MemoryBudget;
   readonly lookup: RunLookup;
   readonly steps: TaskSteps;
@@ -56,11 +56,11 @@ export interface ApiContext extends RunContext {
   readonly ledger: CallLedger;
   readonly notices: NoticeBoard;
   readonly answerIds: AnswerIds;
-  /** Aborts when this replica takes no new requests any more. */
+  /** Aborts when this replica stops taking new requests. */
   readonly refusing: AbortSignal;
 }
 
-/** What is under way and has to end before the process may. */
+/** Work that must end before the process exits. */
 export class ActiveWork {
   readonly #promises = new Set<Promise<unknown>>();
 
@@ -73,12 +73,12 @@ export class ActiveWork {
     return work.finally(() => this.#promises.delete(work));
   }
 
-  /** Resolves when nothing is under way any more, nor anything that has begun meanwhile. */
+  /** Resolves once nothing is in progress, including work begun meanwhile. */
   async ended(): Promise<void> {
     while (this.#promises.size > 0) await Promise.allSettled(this.#promises);
   }
 
-  /** Resolves when nothing is under way, or after `limit_ms`. */
+  /** Resolves once the current work has ended, or after `limit_ms`. */
   async settled(time: Time, limit_ms: number): Promise<void> {
     await inTime(Promise.allSettled(this.#promises), time, limit_ms);
   }

@@ -30,20 +30,20 @@ import { attend, beforehand, detachTimeoutOf, type WantedDocument } from './resp
 import { returnToRun } from './return.ts';
 import { conversationOf, profileOf, type RunOptions, runOptions, threadOf } from './run-options.ts';
 
-/** To parse more than this, and then to compare it with other requests, takes long enough for others to have a turn between. */
+/** Parsing and comparing larger bodies blocks the event loop long enough that other requests need a turn in between. */
 const LARGE_BYTES = 262_144;
 
 let lastTurn: Promise<void> = Promise.resolve();
 
-/** Whatever takes long with large bodies has turns of the event loop of its own, one for each body and step. */
+/** Gives each large body and step its own turn of the event loop. */
 function ownTurn(): Promise<void> {
   lastTurn = lastTurn.then(() => nextTurn());
   return lastTurn;
 }
 
 /**
- * What every wire answers: streams are relayed as runs, and so are requests for one document that can be put together
- * from a stream; everything else is passed through with its body as it came.
+ * Routes for every wire. Streams are relayed as runs, and so are requests for a single document that can be assembled
+ * from a stream; everything else is passed through unchanged.
  */
 export function wireRoutes(api: FastifyInstance, context: ApiContext): void {
   takeJsonBodies(api, context.memory);
@@ -127,7 +127,7 @@ function targetOf(model: string, models: RouteTable): Target {
   return target;
 }
 
-/** The answer to `streamed` as one document. A target that does not stream answers the request as it came. */
+/** Answers `streamed` as one document. If the target does not stream, the original request is passed through. */
 async function documentAnswer(
   wire: Wire,
   body: JsonBody,
@@ -148,7 +148,7 @@ async function documentAnswer(
   if (!left || reply.raw.closed) return;
   log.info({ upstream: left.name }, 'not streamed: passed through');
   await passAnswer(wire, body, request, reply, context, left);
-  // Only now is it certain that the stream was what was refused.
+  // Only a successful answer proves that it refused the stream itself.
   if (reply.raw.headersSent && reply.raw.statusCode < 300) remember(left);
 }
 
@@ -159,7 +159,7 @@ const stepOf = ({ task, step: name, parent }: TaskSession, number: number): Step
   ...(parent !== undefined && { parent }),
 });
 
-/** Continues the run of an earlier request, if this one repeats it; otherwise begins a new run. */
+/** Continues the run of an earlier request if this one repeats it; otherwise begins a new run. */
 async function streamAnswer(
   wire: Wire,
   body: JsonBody,
@@ -172,7 +172,7 @@ async function streamAnswer(
   const { headers, caller, memory } = request;
   const asked = wire.request(body.fields);
   const target = targetOf(asked.model, models);
-  // Other advisories have no place in a document.
+  // A document has no room for other advisories.
   const thread = threadOf(headers, body.fields, configuration.resume.derive_thread);
   const options: RunOptions = {
     ...runOptions(headers, models.toolCalls(asked.model) ?? configuration.delivery.tool_calls),
@@ -189,7 +189,7 @@ async function streamAnswer(
     const repeated = { wire: wire.name, model: asked.model, body: body.text };
     const digest = requestDigest(secret, { ...repeated, events });
     const isJoinable = () => wire.facts(asked).spliceable;
-    // A client that names its run comes back to a step that it has begun.
+    // A client that names its run returns to a step it has already begun.
     const isStep = task && options.run === undefined;
     const asker: Ask = {
       ...{ owner, digest, fresh, signal, isJoinable },
@@ -267,7 +267,7 @@ async function streamAnswer(
         run: run.id,
         wire: wire.name,
         active,
-        // Of several it is not known yet which it will be.
+        // With several targets, the upstream is still unknown.
         ...(!run.targets && { upstream: target.name }),
         resumable,
         ...(document && { document }),

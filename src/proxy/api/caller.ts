@@ -30,11 +30,11 @@ import type { Right, SignedUrls } from './signed-urls.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Of every request that has a route, from before its body is read. */
+    /** Set on every routed request before its body is read. */
     caller: Caller;
-    /** Where a client or a user is named; otherwise a credential makes the owner, and may be one that is refused. */
+    /** Set if a client or a user is named; otherwise the credential determines the owner, and may be invalid. */
     namedOwner: Owner | undefined;
-    /** Of the runs of its caller. Throws `conflicting_credentials`. */
+    /** The owner of the caller's runs. Throws `conflicting_credentials`. */
     readonly owner: Owner;
   }
 }
@@ -49,11 +49,14 @@ interface CallersContext {
 
 const DIGEST_KEY_BYTES = 32;
 
-/** Identifies the caller of a request: by the token of a client, by the user that a front or a JWT names, or by a credential. */
+/**
+ * Identifies the caller of a request by a client token, by a user that a front proxy or a JWT names, or by a
+ * credential.
+ */
 export class Callers {
   readonly #secret: string;
   readonly #digestKey = randomBytes(DIGEST_KEY_BYTES);
-  /** By the digest of the token: how long a look-up takes says nothing about a token, whose digest cannot be chosen. */
+  /** Keyed by the token's digest: callers can't choose a digest, so lookup time reveals nothing about a token. */
   readonly #clients: ReadonlyMap<string, Caller>;
   readonly #others: Caller;
   readonly #needsClient: boolean;
@@ -83,7 +86,7 @@ export class Callers {
       this.#tokens = new TokenOwners({ ...owner, claim, jwks_url }, secret, log);
   }
 
-  /** Gives the requests of this server what {@link identify} finds out. */
+  /** Adds the properties set by {@link identify} to the requests of this server. */
   decorate(api: FastifyInstance): void {
     const secret = this.#secret;
     api.decorateRequest('caller');
@@ -96,10 +99,10 @@ export class Callers {
   }
 
   /**
-   * Removes from the headers what is for us alone: the token of a client, and the name of its user. Throws
-   * `unknown_client` where nothing is served without a token, `conflicting_credentials`, and of a signed URL
-   * `signature_invalid` and `url_expired`. Where a JWT names the owner, returns a promise, which rejects with `invalid_token`
-   * or `identity_unavailable`.
+   * Identifies the caller, and removes headers meant for Holdfast alone: a client's token and its user's name. Throws
+   * `unknown_client` if a token is required, `conflicting_credentials`, and for signed URLs `signature_invalid` or
+   * `url_expired`. If a JWT names the owner, returns a promise that rejects with `invalid_token` or
+   * `identity_unavailable`.
    */
   identify(request: FastifyRequest): Promise<void> | undefined {
     const { right } = request.routeOptions.config;
@@ -117,7 +120,7 @@ export class Callers {
     return undefined;
   }
 
-  /** Whatever credentials come besides, of a page for its own server, count for nothing. */
+  /** Ignores other credentials, which a page may send for its own server. */
   #identifyByUrl(request: FastifyRequest, right: Right, signature: unknown): void {
     const { id } = request.params as { id: string };
     const owner = this.#urls.ownerOf(right, id, signature, this.#time.wall());
@@ -152,28 +155,28 @@ export class Callers {
 
 const BEARER_TOKEN = /^bearer +(\S+)$/i;
 
-/** Asymmetric ones alone: the keys are public, so a secret that is made of one of them is none. */
+/** Asymmetric only: the keys are public, so they can't serve as an HMAC secret. */
 const ALGORITHMS = [
   ...['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512'],
   ...['ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519'],
 ];
 
-/** Of clocks that differ. */
+/** Tolerance for clock differences. */
 const CLOCK_TOLERANCE_S = 10;
 
 const KEYS_TIMEOUT_MS = 3000;
-/** Keys in use are fetched again after this time, so that one that was withdrawn counts no longer. */
+/** Cached keys are fetched again after this time, so that revoked keys expire. */
 const KEYS_MAX_AGE_MS = 600_000;
-/** Tokens with keys that do not exist must not make this server flood that of the keys. */
+/** Tokens with unknown keys must not make this server flood the key server. */
 const KEYS_COOLDOWN_MS = 5000;
 
-/** Finds out by JWTs whose runs these are. Of a token nothing stays in memory. */
+/** Derives owners from JWTs. Stores nothing about a token. */
 class TokenOwners {
   readonly #owner: Configuration['owner'] & { readonly claim: string };
   readonly #secret: string;
   readonly #log: Logger;
   readonly #keys: ReturnType<typeof createRemoteJWKSet>;
-  /** The last attempt to fetch the keys has failed: said once in the log, not with every request. */
+  /** The last fetch of the keys failed. Logged once, not per request. */
   #isFailing = false;
 
   constructor(
@@ -210,7 +213,7 @@ class TokenOwners {
     return ownerOfClaim(this.#secret, { issuer: payload.iss, claim, user });
   }
 
-  /** While the keys cannot be fetched, those from before count. */
+  /** If the keys can't be fetched, the previous ones stay valid. */
   readonly #keyOf: JWTVerifyGetKey = async (header, token) => {
     try {
       const key = await this.#keys(header, token);
@@ -227,7 +230,7 @@ class TokenOwners {
   };
 }
 
-/** In words of ours: those of the library repeat what the token says. */
+/** Uses its own wording, because the library's messages quote the token. */
 function reasonOf(error: unknown): string {
   if (error instanceof JWTExpired) return 'it has expired';
   if (error instanceof JWTClaimValidationFailed) return `its claim '${error.claim}' is not as it must be`;
@@ -236,8 +239,8 @@ function reasonOf(error: unknown): string {
 }
 
 /**
- * The owner of a caller that is to be shown what it has. Callers without a credential share an owner: what they are shown would
- * tell each of them the ids that keep their runs apart. `expected`: which credential is asked for. Throws `missing_field`.
+ * The owner of a caller that lists its own runs. Callers without a credential share one owner, so a list would reveal
+ * the run ids that keep them apart. `expected`: the credential named in the error. Throws `missing_field`.
  */
 export function ownOwnerOf({ namedOwner, headers, owner }: FastifyRequest, expected: string): Owner {
   if (namedOwner === undefined && !hasCredential(headers))
@@ -246,8 +249,8 @@ export function ownOwnerOf({ namedOwner, headers, owner }: FastifyRequest, expec
 }
 
 /**
- * The caller whose runs have this owner, in the absence of its credential. Where users are named, an owner does not say which
- * client they came by: they may use what they were admitted to.
+ * The caller for runs of this owner when its credential is absent. If users are named, the owner doesn't identify a
+ * client: it may use what its user was admitted to.
  */
 export function callerOf(
   owner: Owner,
@@ -259,15 +262,15 @@ export function callerOf(
   return new Caller(clients.length === 0 || header !== undefined, undefined, undefined, false);
 }
 
-/** What a caller may use: each client that the configuration names, and all others alike. */
+/** The permissions of a caller: one per configured client, and one for all others. */
 export class Caller {
   readonly client: ClientConfiguration | undefined;
-  /** Of the runs of a client. */
+  /** The owner of a client's runs. */
   readonly owner: Owner | undefined;
   readonly #mayUseAll: boolean;
   readonly #bringsKey: boolean;
 
-  /** `bringsKey`: false where an upstream without a key of the operator cannot be asked. */
+  /** `bringsKey`: false if upstreams without an operator key can't be asked. */
   constructor(mayUseAll: boolean, client?: ClientConfiguration, owner?: Owner, bringsKey: boolean = true) {
     this.client = client;
     this.owner = owner;
@@ -275,18 +278,18 @@ export class Caller {
     this.#mayUseAll = mayUseAll;
   }
 
-  /** Whether there is a key to ask the upstream with. */
+  /** Whether a key for the upstream is available. */
   canAsk({ upstream }: Pick<Target, 'upstream'>): boolean {
     return this.#bringsKey || isKeyed(upstream);
   }
 
-  /** Throws what {@link refusal} returns. `use`: looked up only where it matters. */
+  /** Throws the error from {@link refusal}. `use`: evaluated only if needed. */
   admit(use: () => RouteUse | undefined): void {
     const refusal = this.refusal(use);
     if (refusal) throw refusal;
   }
 
-  /** `unknown_client` or `route_not_allowed`, where the caller may not use that. */
+  /** `unknown_client` or `route_not_allowed` if the caller lacks permission, else `undefined`. */
   refusal(use: () => RouteUse | undefined): ApiError | undefined {
     if (this.#mayUseAll) return undefined;
     const wanted = use();

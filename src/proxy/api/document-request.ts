@@ -6,9 +6,8 @@ import type { Wire } from '../wires/common/wire.ts';
 import type { ApiContext } from './api-context.ts';
 
 /**
- * The request of a client that asks for no stream, as one for a stream, from which its document can be put together.
- * `undefined` where it is passed through as it came: the route says so, its answer could not be joined, or the model is
- * known not to stream.
+ * Turns a request without a stream into one with a stream, from which the document can be assembled. `undefined` if it
+ * must be passed through: the route requires it, the answer could not be joined, or the model is known not to stream.
  */
 export function streamedRequest(
   wire: Wire,
@@ -19,7 +18,7 @@ export function streamedRequest(
 ): JsonBody | undefined {
   const { fields } = body;
   const { model, stream } = fields;
-  // What else may be there is for the provider to judge.
+  // The provider validates any other value.
   const asksForNone = stream === undefined || stream === null || stream === false;
   if (!asksForNone || typeof model !== 'string' || !models.recoversDocuments(model)) return undefined;
   const target = models.target(model);
@@ -30,14 +29,16 @@ export function streamedRequest(
   return streamed;
 }
 
-/** A run takes no query along. That of Anthropic's SDKs says nothing that their headers do not; a parameter may be set already. */
+/**
+ * Runs drop the query. The one from Anthropic's SDKs repeats their headers; other parameters may already be configured.
+ */
 const isDispensable = (query: string, { upstream }: Target): boolean =>
   query === 'beta=true' ||
   Array.from(new URLSearchParams(query).keys()).every((name) => Object.hasOwn(upstream.query ?? {}, name));
 
 const queryOf = (url: string): string => url.split('?').slice(1).join('?');
 
-/** What is wrong with a request is for its provider to say. */
+/** The provider reports invalid requests. */
 function isSpliceable(wire: Wire, fields: Fields): boolean {
   try {
     return wire.facts(wire.request(fields)).spliceable;

@@ -18,22 +18,22 @@ import {
 import { beginUnattended } from './return.ts';
 import { PRIVATE } from './run-documents.ts';
 
-/** For how long a request waits for more. */
+/** How long a long poll waits for more messages. */
 const LONG_POLL_MS = 20_000;
-/** After which a stream of events is ended, for its reader to ask for the rest. */
+/** An SSE response ends after this time; the reader then asks for the rest. */
 const SSE_MS = 60_000;
 
-/** A browser is to take a message for nothing else, and to show none to other origins, whatever they embed. */
+/** Browsers must not sniff a message as another type, or expose it to another origin that embeds it. */
 const BROWSER_HEADERS = {
   'x-content-type-options': 'nosniff',
   'cross-origin-resource-policy': 'same-origin',
 };
-/** An answer belongs to one credential: what has it may keep it, but asks with each use whether it may still have it. */
+/** An answer belongs to one credential: a cache may keep it, but must revalidate it before each use. */
 const REVALIDATED = { 'cache-control': 'private, no-cache' };
 
 /**
- * Answers a read of the Durable Streams protocol. Throws `run_not_found`, `cursor_ahead`, `too_many_runs`, `memory_exhausted` and
- * `store_unavailable` while nothing was answered.
+ * Answers a read of the Durable Streams protocol. Throws `run_not_found`, `cursor_ahead`, `too_many_runs`,
+ * `memory_exhausted` and `store_unavailable` before the response has begun.
  */
 export async function readDurableStream(
   run: RunId,
@@ -57,7 +57,7 @@ export async function readDurableStream(
   }
 }
 
-/** Answers a `HEAD`: where the stream ends. Throws as {@link readDurableStream} does. */
+/** Answers a `HEAD` request with the end of the stream. Throws like {@link readDurableStream}. */
 export async function showDurableStream(
   run: RunId,
   { owner }: FastifyRequest,
@@ -99,7 +99,7 @@ class StreamReader {
     this.#poll = new StorePoll(context, signal, { run });
   }
 
-  /** One answer, for which a long poll waits. */
+  /** Sends one batch; a long poll waits for it. */
   async sendBatch(reply: FastifyReply): Promise<void> {
     const { live, start } = this.#read;
     let batch = await this.#next();
@@ -118,11 +118,11 @@ class StreamReader {
     });
     if (isEmpty) reply.code(204).send();
     else if (!isTail && matches(this.#request.headers['if-none-match'], etag)) reply.code(304).send();
-    // As bytes, to which Fastify adds no charset, which JSON does not have.
+    // A buffer, because Fastify adds a charset to strings, which JSON doesn't have.
     else reply.header('content-type', 'application/json').send(Buffer.from(arrayOf(batch.messages)));
   }
 
-  /** A stream of batches, until there is nothing more to come, or the reader is to ask again. */
+  /** Sends batches until the stream closes or the reader must ask again. */
   async sendEvents(reply: FastifyReply): Promise<void> {
     const first = await this.#next();
     const { configuration, time } = this.#context;
@@ -160,7 +160,7 @@ class StreamReader {
     return batch;
   }
 
-  /** Whatever this replica finds out about it is in the store afterwards. */
+  /** The outcome reaches this reader through the store. */
   async #continueRun(): Promise<void> {
     const { registry, store } = this.#context;
     const { owner, caller, headers } = this.#request;
@@ -177,5 +177,5 @@ class StreamReader {
   }
 }
 
-/** There is nothing to say that the reader does not know. */
+/** Nothing new for the reader. */
 const isQuiet = ({ from, to, isClosed }: MessageBatch): boolean => from.seq === to.seq && !isClosed;

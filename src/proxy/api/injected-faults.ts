@@ -14,12 +14,12 @@ const HEADER = 'Holdfast-Fault';
 
 const headerIn = (headers: IncomingHttpHeaders): string | undefined => single(headers[HEADER.toLowerCase()]);
 
-/** Throws `faults_not_allowed`: a test must not pass because its fault was left out. */
+/** Throws `faults_not_allowed`: otherwise a test could pass because its fault was ignored. */
 export function admitFaults(headers: IncomingHttpHeaders, { faults }: Configuration): void {
   if (!faults.allow_header && headerIn(headers) !== undefined) throw apiError('faults_not_allowed');
 }
 
-/** The faults that a request asks for, one for each attempt from the first one on. Throws `invalid_field`. */
+/** The faults that a request asks for, one per attempt in order. Throws `invalid_field`. */
 export function faultsIn(headers: IncomingHttpHeaders): readonly Fault[] {
   const given = headerIn(headers);
   if (given === undefined) return [];
@@ -32,7 +32,7 @@ export function faultsIn(headers: IncomingHttpHeaders): readonly Fault[] {
   }
 }
 
-/** Relays a run with these faults in its attempts. */
+/** Relays a run with these faults injected into its attempts. */
 export const faultyRelay =
   (relay: Relay, faults: readonly Fault[]): Relay =>
   async (run, client, context) => {
@@ -46,7 +46,7 @@ export const faultyRelay =
     }
   };
 
-/** The request came back to a run that an earlier one has begun: it makes no attempts of its own. */
+/** Logs the faults of a request that joined an earlier run and makes no attempts of its own. */
 export function missFaults(faults: readonly Fault[], run: RunId, wire: Wire, context: RunContext): void {
   for (const [index, fault] of faults.entries()) {
     const missed = 'the request came back to a run';

@@ -2,44 +2,44 @@ import type { NumberedName } from '../tasks/numbered-names.ts';
 import { READ_AT_ONCE } from './run-documents.ts';
 import { OPEN_MAX, type SeenNumbers } from './task-position.ts';
 
-/** Of those which may still change, so many are looked at each time, in turn. */
+/** How many open entries each look reads, in rotation. */
 const OPEN_READ_MAX = 8;
 
-/** What is known of one of them. */
+/** The observed state of one entry. */
 export interface Observed {
-  /** Differs whenever there is something new to tell; empty where there is nothing. */
+  /** Changes whenever there is news; empty if there is nothing to report. */
   readonly token: string;
-  /** What a client gets of it. */
+  /** The document for the client. */
   readonly document: object;
-  /** Nothing of it changes any more. */
+  /** It will not change again. */
   readonly isFinal: boolean;
   readonly isUnderWay: boolean;
 }
 
 interface Open<Seen> {
   readonly token: string;
-  /** Neither this nor what is observed of it is known before it was looked at. */
+  /** Unknown until the first observation, like `observed`. */
   readonly name?: string;
   readonly observed?: Seen;
 }
 
 interface Numbered<Seen> {
-  /** Those that are still known. */
+  /** Names that are still known, from `first` to `last`. */
   names(first: number, last: number): Promise<readonly NumberedName[]>;
-  /** `before`: what was observed of it last. */
+  /** `before`: the previous observation. */
   observe(each: NumberedName, before: Seen | undefined): Promise<Seen>;
 }
 
 /**
- * Finds what is new among things that have numbers, from a position on. A look costs a few reads, however many of them there
- * are. It may be repeated when it was interrupted: a client gets nothing twice.
+ * Finds news among numbered entries from a position on. The cost of a look doesn't depend on their number. An
+ * interrupted look can be repeated: no client receives the same news twice.
  */
 export class NumberedWatch<Seen extends Observed> {
   readonly #numbered: Numbered<Seen>;
   readonly #signal: AbortSignal;
   readonly #open: Map<number, Open<Seen>>;
   #last: number;
-  /** The number that was looked at last of those which may still change. */
+  /** The number of the open entry that was read last. */
   #turn = 0;
 
   /** `signal`: ends a look early. */
@@ -57,12 +57,12 @@ export class NumberedWatch<Seen extends Observed> {
     };
   }
 
-  /** Whether one of them is, as far as it is known. */
+  /** Whether any entry is in progress, as far as known. */
   get isUnderWay(): boolean {
     return [...this.#open.values()].some(({ observed }) => observed?.isUnderWay ?? true);
   }
 
-  /** `last`: the highest number there is. Resolves with whether there was something to tell. */
+  /** `last`: the highest number. Resolves with true if there was news. */
   async look(last: number, tell: (document: object) => Promise<void>): Promise<boolean> {
     const isOldNews = await this.#lookAgain(tell);
     const isNews = await this.#lookOn(last, tell);
@@ -79,7 +79,7 @@ export class NumberedWatch<Seen extends Observed> {
     return isNews;
   }
 
-  /** Their turn, one after the other, begins anew with the first one. */
+  /** The next entries in rotation, which wraps around. */
   #next(): readonly [number, Open<Seen>][] {
     const all = [...this.#open];
     const behind = all.filter(([number]) => number > this.#turn);
@@ -88,7 +88,7 @@ export class NumberedWatch<Seen extends Observed> {
     return next.toSorted(([one], [other]) => one - other);
   }
 
-  /** Without what is observed, where it is known no longer. */
+  /** Returns no observation if the entry is no longer known. */
   async #observe(number: number, { name: known, observed }: Open<Seen>) {
     const name = known ?? (await this.#numbered.names(number, number))[0]?.name;
     if (name === undefined) return [number, ''] as const;

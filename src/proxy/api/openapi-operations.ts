@@ -16,28 +16,28 @@ interface Parameter {
   readonly schema: Schema;
 }
 
-/** What one route does, as OpenAPI has it. Its path parameters are those of the route. */
+/** One route as OpenAPI describes it. Path parameters come from the route's URL. */
 export interface Operation {
   readonly operationId: string;
   readonly summary: string;
   readonly description?: string;
   readonly tags: readonly ['runs' | 'tasks'];
   readonly parameters?: readonly Parameter[];
-  /** Of a JSON body. */
+  /** A JSON body. */
   readonly body?: { readonly schema: Schema; readonly required: boolean };
-  /** Of a 200: the schema of its JSON, the stream that it is, or that it has headers alone. */
+  /** The 200 response: the schema of its JSON, an event stream, or headers only. */
   readonly answer: Schema | 'text/event-stream' | 'headers';
-  /** Of a stream that can also be had as JSON. */
+  /** The JSON alternative to an event stream. */
   readonly json?: Schema;
-  /** Statuses that answer what was asked for without a body, and what they mean. */
+  /** Successful statuses without a body, with descriptions. */
   readonly empty?: Readonly<Record<number, string>>;
-  /** The statuses of its errors. */
+  /** Error statuses. */
   readonly errors: readonly number[];
 }
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** Of a route that the OpenAPI document describes. */
+    /** Set for routes that the OpenAPI document describes. */
     operation?: Operation;
   }
 }
@@ -230,7 +230,7 @@ export const PUT_TASK: Operation = {
   answer: ref('Task'),
   errors: [400, 410, 503],
 };
-/** A list of what a task has, in pages. */
+/** A paged list of a task's steps, answers or calls. */
 const listOfTask = (operationId: string, summary: string, answer: string): Operation => ({
   operationId,
   summary,

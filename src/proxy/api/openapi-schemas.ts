@@ -16,7 +16,7 @@ export const time = { type: 'integer', description: 'Seconds since the Unix epoc
 
 export const nullable = (schema: Schema): Schema => ({ anyOf: [schema, { type: 'null' }] });
 
-/** All fields are there; others may come in later versions. */
+/** An object whose fields are all required. Later versions may add fields. */
 export const object = (properties: Readonly<Record<string, Schema>>, more: Schema = {}): Schema => ({
   type: 'object',
   properties,
@@ -70,7 +70,7 @@ const SEGMENT = {
   discarded: { type: 'boolean' },
 };
 
-/** Of a segment that continues what was interrupted. */
+/** The fields of a segment that continues an interrupted one. */
 const RECOVERY = {
   attempt: SEGMENT.attempt,
   upstream: SEGMENT.upstream,
@@ -119,7 +119,7 @@ const TASK_SUMMARY = {
   ),
 };
 
-/** What the operations refer to, by name. */
+/** The named schemas that operations refer to. */
 export const SCHEMAS: Readonly<Record<string, Schema>> = {
   Error: object({
     error: object({

@@ -1,7 +1,7 @@
 import type { WebhookEvent } from '../../config/webhook-schema.ts';
 import { count, nullable, object, type Schema, text, time } from './openapi-schemas.ts';
 
-/** What an event says besides its task and its client. */
+/** The summary and payload of an event, without its task and client. */
 interface DescribedEvent {
   readonly summary: string;
   readonly data: Readonly<Record<string, Schema>>;
@@ -60,7 +60,7 @@ const HEADERS = [
 const operationId = (type: string): string =>
   `on${type.replace(/(?:^|[._])(\w)/g, (_, letter: string) => letter.toUpperCase())}`;
 
-/** The requests that endpoints are sent, as OpenAPI has them: by the type of their event. */
+/** The webhook requests as OpenAPI describes them, by event type. */
 export const WEBHOOKS = Object.fromEntries(
   Object.entries(EVENTS).map(([type, { summary, data }]) => {
     const schema = object({

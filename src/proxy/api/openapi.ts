@@ -12,13 +12,13 @@ const CREDENTIALS = [{ bearer: [] }, { key: [] }];
 
 interface DescribedRoute {
   readonly method: string;
-  /** As Fastify has it, with `:name` for a parameter. */
+  /** A Fastify URL with `:name` for parameters. */
   readonly url: string;
   readonly operation: Operation;
   readonly right: Right | undefined;
 }
 
-/** Serves an OpenAPI document of the routes that have an operation, whichever scope they are added in after this. */
+/** Serves an OpenAPI document for all routes with an operation that are added after this, in any scope. */
 export function openApiRoute(api: FastifyInstance): void {
   const routes: DescribedRoute[] = [];
   api.addHook('onRoute', ({ method, url, config }) => {

@@ -13,12 +13,12 @@ import { unreadBody } from '../upstream/unread-body.ts';
 import { errorBodyOn } from '../wires/common/wire.ts';
 import { wireAt } from '../wires/registry.ts';
 
-/** The public prefix; the path of `base_url` takes its place. */
+/** The public prefix, which the path of `base_url` replaces. */
 const PREFIX = '/v1';
 
 /**
- * Hands requests to an upstream and its answers back, as they come: any method, no buffering, no decoding, no retries.
- * Each side's backpressure holds back the other. A body that breaks off upstream breaks off at the client too.
+ * Forwards requests to an upstream and streams the answers back unchanged: any method, no buffering, no decoding, no
+ * retries. Backpressure applies in both directions. If the upstream body breaks off, so does the client's.
  */
 export class PassThrough {
   readonly #configuration: Configuration;
@@ -32,8 +32,8 @@ export class PassThrough {
   }
 
   /**
-   * Resolves when the response was sent or its client is gone; never rejects. `body` is sent in place of the
-   * request's own where that was read already, with the notices that `form` puts into it.
+   * Resolves when the response is sent or the client has disconnected; never rejects. `body`: replaces the request's
+   * own body if that was already read. `form` adds notices to it.
    */
   async forward(
     request: IncomingMessage,
@@ -70,7 +70,7 @@ export class PassThrough {
     }
   }
 
-  /** An answer that does not stream may take as long to begin as an attempt may take in all; no other clock applies. */
+  /** An answer without a stream may take as long to begin as a whole attempt; no other clock applies. */
   #limits(upstream: UpstreamConfiguration): Pick<TransportRequest, 'connect_ms' | 'silence_ms'> {
     const { connect_ms, attempt_ms } = { ...this.#configuration.clocks, ...upstream.clocks };
     return { connect_ms, silence_ms: attempt_ms };
@@ -86,7 +86,7 @@ export class PassThrough {
   }
 }
 
-/** Rejects when the answer breaks off, or when `gone` aborts because its client left. */
+/** Rejects when the answer breaks off, or when `gone` aborts because the client disconnected. */
 async function deliver(
   { status, headers, body }: TransportResponse,
   upstream: UpstreamConfiguration,
@@ -106,14 +106,14 @@ function answer(response: ServerResponse, { status, body }: ApiError, url: strin
   response.end(errorBodyOn(wireAt(url), body));
 }
 
-/** `undefined` for a path that could climb out of the upstream's API, where a configured key has no business. */
+/** `undefined` for a path that could leave the upstream's API, where the configured key must not be sent. */
 function upstreamPath(url: string, { base_url }: UpstreamConfiguration): string | undefined {
   const [path = ''] = url.split('?', 1);
   if (!path.startsWith(`${PREFIX}/`) || mayClimb(path)) return undefined;
   return new URL(base_url).pathname.replace(/\/$/, '') + url.slice(PREFIX.length);
 }
 
-/** Servers differ in how often they decode a path, in what they take for a separator, and in what follows `;`. */
+/** Servers differ in how often they decode a path, which separators they accept, and how they treat `;`. */
 function mayClimb(path: string): boolean {
   let decoded = path;
   for (let before = ''; before !== decoded; ) {
@@ -128,7 +128,7 @@ function mayClimb(path: string): boolean {
     .some((segment) => /^\.\.?(;|$)/.test(segment));
 }
 
-/** A body that streams keeps its length; one that was read already gets it from the transport. */
+/** A streamed body keeps its length; the transport sets it for a body that was already read. */
 function headersOf(
   request: IncomingMessage,
   upstream: UpstreamConfiguration,

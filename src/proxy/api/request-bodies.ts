@@ -5,23 +5,23 @@ import type { MemoryBudget, MemoryShare } from '../../lib/memory-budget.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** What the body holds, and the answer. Only where bodies are read. */
+    /** Memory for the body and the answer. Only on routes that read bodies. */
     memory: MemoryShare;
   }
 }
 
-/** A body is held as text, and parsed; while it comes, and is sent on, as bytes too. */
+/** A body is held as text and parsed, and as bytes while it is received or sent. */
 const BYTES_HELD_PER_BYTE = 3;
-/** What is made room for before any of it has come: that much is coming says nothing yet. */
+/** The maximum buffer before any data has arrived: an announced length proves nothing. */
 const BEGINNING_BYTES_MAX = 65_536;
-/** Pages that nothing was written to yet take no memory. */
+/** Generous growth is cheap, because untouched pages take no memory. */
 const GROWTH = 4;
-/** A connection can bring 2 MB in one turn of the event loop; the others would wait for all of them. */
+/** A connection can deliver 2 MB in one turn of the event loop, which would delay all others. */
 const TURN_BYTES_MAX = 131_072;
 
 /**
- * Has the routes of this scope take JSON only, as the bytes that came, for `readJsonBody`. What they hold is counted as it
- * comes, and given back when the response is closed; {@link holdingBody} holds it for longer.
+ * Makes the routes of this scope accept JSON only, as raw bytes for `readJsonBody`. Memory is accounted as the bytes
+ * arrive and released when the response closes; {@link holdingBody} extends that.
  */
 export function takeJsonBodies(scope: FastifyInstance, budget: MemoryBudget): void {
   scope.addHook('onRequest', (request, reply, done) => {
@@ -29,7 +29,7 @@ export function takeJsonBodies(scope: FastifyInstance, budget: MemoryBudget): vo
     request.memory = memory;
     reply.raw.once('close', () => memory.release());
     const length = lengthOf(request);
-    // A larger one is refused for what it is.
+    // Larger bodies get their own error later.
     if (length <= request.routeOptions.bodyLimit) budget.require(BYTES_HELD_PER_BYTE * length);
     done();
   });
@@ -43,7 +43,7 @@ export function takeJsonBodies(scope: FastifyInstance, budget: MemoryBudget): vo
   });
 }
 
-/** Does what the request asks for; its body counts until that is done, even if its client is gone. */
+/** Runs `work` and accounts for the body until it ends, even if the client disconnects. */
 export async function holdingBody<Result>(
   { memory }: FastifyRequest,
   work: () => Promise<Result>,
@@ -56,7 +56,7 @@ export async function holdingBody<Result>(
   }
 }
 
-/** Takes the bytes of the body from its request, which needs them no longer. */
+/** Moves the body's bytes out of the request. */
 export function takeBody(request: FastifyRequest): Buffer | undefined {
   const body = request.body as Buffer | undefined;
   request.body = undefined;
@@ -76,7 +76,7 @@ function collect(
     done(apiError('body_too_large', { limit_bytes }));
     return;
   }
-  // In one piece: a body that came as many would take a hundred times as much.
+  // A single buffer: many small chunks would take a hundred times the memory.
   let bytes = Buffer.allocUnsafe(Math.min(announced, BEGINNING_BYTES_MAX));
   let length = 0;
   let turn_bytes = 0;
@@ -113,7 +113,7 @@ function collect(
   const onError = () => end(apiError('bad_request'));
   const end = (error: ApiError | null) => {
     payload.off('data', onData).off('end', onEnd).off('error', onError);
-    // What else comes is discarded.
+    // Discards the rest of the body.
     payload.resume();
     if (error) {
       request.memory.drop();

@@ -1,10 +1,10 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { type ApiError, apiError } from '../../lib/errors.ts';
 
-/** Of threads, tasks, their sessions and their steps. */
+/** For threads, tasks, sessions and steps. */
 export const NAME_CHARACTERS_MAX = 256;
 
-/** A name that the client makes up. */
+/** A name chosen by the client, from a header. Throws `invalid_field`. */
 export function named(header: string, headers: IncomingHttpHeaders): string | undefined {
   const name = single(headers[header.toLowerCase()]);
   if (name !== undefined && name.length > NAME_CHARACTERS_MAX)
@@ -12,7 +12,7 @@ export function named(header: string, headers: IncomingHttpHeaders): string | un
   return name;
 }
 
-/** The same of a path, a query or a body. */
+/** A name from a path, a query or a body. Throws `invalid_field`. */
 export function nameOf(
   param: string,
   value: unknown,
@@ -22,7 +22,7 @@ export function nameOf(
   throw invalid(param, expected);
 }
 
-/** A whole number of `unit` from 1 to `max`. */
+/** A whole number of `unit` from 1 to `max`, or `undefined` without the header. Throws `invalid_field`. */
 export function numberIn(
   header: string,
   headers: IncomingHttpHeaders,

@@ -20,28 +20,30 @@ import type { Target } from '../upstream/target.ts';
 import { errorBodyOn } from '../wires/common/wire.ts';
 import { WIRES } from '../wires/registry.ts';
 
-/** One client and the run it is delivered: a new one, or one that it comes back to. */
+/** A client and the run that is delivered to it: a new run, or one that the client returns to. */
 interface RunSession {
   readonly run: RunId;
   readonly wire: WireName;
   readonly active: ActiveRun;
-  /** Where a new run is sent. */
+  /** The target of a new run. */
   readonly upstream?: string;
-  /** The client asked for a run that it can come back to. */
+  /** The client asked for a resumable run. */
   readonly resumable: boolean;
-  /** Set where the client asked for no stream. */
+  /** Set if the client asked for an answer without a stream. */
   readonly document?: WantedDocument;
   /** Called when the answer begins. */
   onOpen(): void;
-  /** Called when the client has gone before it had all of the answer. */
+  /** Called if the client disconnects before it has the whole answer. */
   onLeft(): void;
-  /** Brings the run to its end, and the response with it. */
+  /** Runs to the end of the run, and ends the response. */
   deliver(client: Client): Promise<Outcome>;
 }
 
-/** A client that is to have the answer as one document. */
+/** A client that wants the answer as one document. */
 export interface WantedDocument {
-  /** The target gives no stream. `isAnswered`: it has answered all the same; else it is still to be asked, as the client has. */
+  /**
+   * The target does not stream. `isAnswered`: it answered anyway; otherwise it must be asked again without a stream.
+   */
   onUnstreamed(target: Target, isAnswered: boolean): void;
 }
 
@@ -49,7 +51,7 @@ interface Attendance extends RunSession {
   readonly client: ClientResponse | DocumentResponse;
 }
 
-/** Waits for what has to be known before the run can be delivered. It is not wanted if the client leaves meanwhile. */
+/** Awaits a result needed before delivery. If the client disconnects meanwhile, `active` is left. */
 export async function beforehand<Result>(
   question: Promise<Result>,
   reply: FastifyReply,
@@ -64,7 +66,7 @@ export async function beforehand<Result>(
   }
 }
 
-/** Never rejects: whatever goes wrong in the delivery ends as an error its client can tell from an answer. */
+/** Never rejects: if delivery fails, the client gets an error that it can tell from an answer. */
 export async function attend(session: RunSession, reply: FastifyReply, context: RunContext): Promise<void> {
   const { run, wire, active, upstream } = session;
   const { client: name } = active;
@@ -80,7 +82,7 @@ export async function attend(session: RunSession, reply: FastifyReply, context: 
   if (client.signal.aborted) leave();
   else client.signal.addEventListener('abort', leave, { once: true });
   metrics.activeRuns.inc();
-  // A store that is away holds up the end of the run, and must not keep its owner from another one.
+  // An unavailable store delays the end of the run, but must not keep the owner from starting another.
   void client.closed.then(() => client.ended && active.answered());
   const outcome = await outcomeOf({ ...session, client }, context);
   if (client.signal.aborted) metrics.clientDisconnects.inc();
@@ -125,7 +127,10 @@ async function outcomeOf(session: Attendance, context: RunContext): Promise<Outc
   }
 }
 
-/** The run was taken from its client: handed over or taken over, it continues elsewhere; cancelled, it does not. */
+/**
+ * The run was taken from this client. After a handover or takeover it continues elsewhere; after a cancellation it does
+ * not.
+ */
 async function breakOff(session: Attendance, context: RunContext): Promise<void> {
   const { run, active, client } = session;
   const { aborted, reason } = active.signal;
@@ -136,7 +141,7 @@ async function breakOff(session: Attendance, context: RunContext): Promise<void>
   else refuse(session, apiError('run_taken_over'));
 }
 
-/** By the replica that took it over: a repeated request would begin it again. */
+/** Whether the replica that took the run over cancelled it: a repeated request would only begin it again. */
 async function wasCancelled(run: RunId, owner: Owner, context: RunContext): Promise<boolean> {
   const stored = await readRun(run, owner, context).catch(() => undefined);
   return stored?.status === 'cancelled';
@@ -149,15 +154,15 @@ function tellCancelled(session: Attendance): void {
   else refuse(session, apiError('run_cancelled'));
 }
 
-/** Answers with an error of ours, in the shape that the wire has for it. */
+/** Answers with one of our errors, in the wire's format. */
 function refuse({ client, wire, run }: Pick<Attendance, 'client' | 'wire' | 'run'>, error: ApiError): void {
   const body = errorBodyOn(WIRES[wire], withRunId(error.body, run));
   client.reject(error.status, { ...error.headers, 'holdfast-run-id': run }, body);
 }
 
 /**
- * How long a run continues without its client on this replica. A reader anywhere leaves a note that it is there; while
- * the store does not say, there may be one. Where this replica is lost, another one finds the note that no client waits.
+ * How long a run continues on this replica without its client. Readers on any replica leave a note; if the store
+ * doesn't answer, assume there is one. If this replica is lost, the next one finds the note that no client is waiting.
  */
 export const detachTimeoutOf = ({ configuration, store, time, log }: RunContext): DetachTimeout => ({
   time,
@@ -172,7 +177,7 @@ export const detachTimeoutOf = ({ configuration, store, time, log }: RunContext)
   },
   onDetached(run, owner) {
     const { checkpoint, resume } = configuration;
-    // It is put again after the first of these times, needed after the lease, and looked for in the second one.
+    // Written again after `detached_ms`, needed once the lease has expired, and looked up during `salvage_after_ms`.
     const ttl_ms = 2 * resume.detached_ms + checkpoint.lease_ms + resume.salvage_after_ms;
     store.notes.put(owner, detachedNote(run), '', ttl_ms).catch((error: unknown) => {
       log.warn({ run, err: error }, 'could not note that a run has no client');
@@ -180,5 +185,5 @@ export const detachTimeoutOf = ({ configuration, store, time, log }: RunContext)
   },
 });
 
-/** The client of the run has left it, and the run continues. */
+/** Notes that the client has left the run, which continues. */
 export const detachedNote = (run: RunId): NoteKey => ({ kind: 'detached', name: run });

@@ -28,43 +28,44 @@ import { type Caller, callerOf } from './caller.ts';
 import { attend, beforehand, detachedNote, detachTimeoutOf, type WantedDocument } from './respond.ts';
 import { conversationOf, profileOf, type RunOptions } from './run-options.ts';
 
-/** What a stored event takes besides its text. */
+/** Estimated memory per stored event, in addition to its text. */
 const EVENT_BYTES = 256;
 
-/** The request of a run, as it comes again. */
+/** A repeated request for a run. */
 export interface RepeatedRequest {
   readonly wire: WireName;
-  /** That the request names. */
+  /** The model named in the request. */
   readonly model: string;
   readonly body: string;
 }
 
-/** A client's return to a run that was begun before. */
+/** A client's return to an earlier run. */
 export interface Return {
   readonly run: RunId;
   readonly options: RunOptions;
   readonly headers: IncomingHttpHeaders;
   readonly caller: Caller;
-  /** What the client has already. */
+  /** The last event that the client has. */
   readonly last: Cursor;
-  /** Payloads of its last events; see {@link Reader}. */
+  /** Payloads of the client's last events; see {@link Reader}. */
   readonly tail: readonly string[];
-  /** The request, where the client sends it again. */
+  /** The request, if the client sends it again. */
   readonly repeated?: RepeatedRequest;
   readonly active: ActiveRun;
-  /** Set where the client is to have the whole answer as one document. */
+  /** Set if the client wants the whole answer as one document. */
   readonly document?: WantedDocument;
-  /** Called with what there is of the run, or of the one that continues what is left of it, before it is delivered. */
+  /** Called before delivery with the stored run, or with its successor. */
   onFound?(stored: StoredRun): void;
-  /** Called when the answer begins, of this run or of the one that continues what is left of it. */
+  /** Called when the answer of this run or its successor begins. */
   onOpen(run: RunId): void;
-  /** Called when the client has gone before it had all of the answer. */
+  /** Called if the client disconnects before it has the whole answer. */
   onLeft(run: RunId, left: Left): void;
 }
 
 /**
- * Delivers what the client does not have yet of the run, and the rest of it.
- * Throws `run_not_found`, `run_mismatch`, `unknown_client`, `route_not_allowed`, `cursor_ahead`, `tail_incomplete`, `tail_mismatch`, `not_resumable`, `memory_exhausted` or `store_unavailable` while nothing was answered.
+ * Delivers the events of the run that the client doesn't have yet, up to its end.
+ * Throws `run_not_found`, `run_mismatch`, `unknown_client`, `route_not_allowed`, `cursor_ahead`, `tail_incomplete`,
+ * `tail_mismatch`, `not_resumable`, `memory_exhausted` or `store_unavailable` before the response has begun.
  */
 export async function returnToRun(back: Return, reply: FastifyReply, context: ApiContext): Promise<void> {
   const { run, active, last, tail, options, repeated } = back;
@@ -109,9 +110,9 @@ export async function returnToRun(back: Return, reply: FastifyReply, context: Ap
 }
 
 /**
- * The run that is to continue the client's answer in place of this one, where the request is known: the client has sent it
- * again, or it was kept, and the client brings what it has to have the rest, or the journal was damaged since.
- * `undefined` where there is none.
+ * The run that continues the client's answer in place of this one, if its request is known: the client sent it again,
+ * or it was stored and either the client brings events of its own or the journal was damaged. `undefined` if there is
+ * none.
  */
 async function successorFor(
   stored: StoredRun,
@@ -131,10 +132,10 @@ async function successorFor(
   return successorOf({ run, owner: active.owner, ...left, digest, ...kept }, context);
 }
 
-/** The events that the client has are those of the successor; the epochs of its ids are not. */
+/** The client's events belong to the successor too, but the epoch of its event ids does not. */
 const asOf = (run: RunId, back: Return): Return => ({ ...back, run, last: { seq: back.last.seq } });
 
-/** An estimate: an event is held as its payload and as what it says. */
+/** An estimate: each event is held as a payload and as deltas. */
 function bytesHeldBy({ records }: StoredRun): number {
   let bytes = 0;
   for (const { events } of records)
@@ -142,11 +143,11 @@ function bytesHeldBy({ records }: StoredRun): number {
   return bytes;
 }
 
-/** A live run whose checkpoint has not come to where the client's own word begins. */
+/** A live run whose checkpoint has not reached the start of the client's tail. */
 const isLate = ({ status, holder, seq }: StoredRun, { cursor, tail }: Reader): boolean =>
   status === 'running' && holder.state === 'alive' && seq < cursor - tail.length;
 
-/** No replica delivers it any more, and neither its request nor its wire is known. */
+/** No replica delivers it, and neither its request nor its wire is known. */
 const isUnknown = (stored: StoredRun, reader: Reader): boolean =>
   stored.status === 'running' &&
   stored.holder.state !== 'alive' &&
@@ -154,7 +155,7 @@ const isUnknown = (stored: StoredRun, reader: Reader): boolean =>
   reader.asked === undefined &&
   !endsWithoutRequest(stored, reader);
 
-/** The client has gone again: what it leaves is a run that continues without it, or ends, or is as it was found. */
+/** The client has disconnected again. The run continues without it, ends, or stays as it was found. */
 function left(
   { records }: StoredRun,
   { run, active, options, onLeft, onOpen }: Return,
@@ -165,41 +166,41 @@ function left(
   else onOpen(run);
 }
 
-/** As far as it is known: an answer must not be put together from two requests. */
+/** Compares the requests as far as they are known: an answer must not combine two requests. */
 function isSameRequest(
   { records }: StoredRun,
   { repeated, document }: Return,
   { secret }: ApiContext,
 ): boolean {
   const header = records[0]?.header;
-  // Of calls that were shown while they came, a document could not tell those that were cut.
+  // If calls were shown live, a document can't mark the ones that were cut.
   if (document && header && header.events !== 'none') return false;
   if (repeated === undefined || header?.digest === undefined) return true;
   return header.digest === requestDigest(secret, { ...repeated, events: header.events });
 }
 
-/** What a run needs that continues without a client. */
+/** The context for a run that continues without a client. */
 export type UnattendedContext = RunContext &
   Pick<ApiContext, 'secret' | 'work' | 'registry' | 'memory' | 'models' | 'healths'>;
 
 /**
- * Continues an orphan whose client had left, and whose request is kept, to its end, with keys of the operator's alone: those of clients are not stored.
- * As any run whose client has left, it may take `resume.detached_ms`, and longer while a client reads it. Rejects when the
- * store fails.
+ * Continues an orphaned run whose client had disconnected and whose request is stored. It uses operator keys only,
+ * because client keys are not stored. Like any detached run it may take `resume.detached_ms`, or longer while a client
+ * reads it. Rejects if the store fails.
  */
 export async function continueUnattended(
   { run, owner }: Orphan,
   context: UnattendedContext,
 ): Promise<Continuation> {
   const { store, configuration, registry, secret } = context;
-  // The client of any other run may still get its answer from a replica that merely cannot reach the store.
+  // The client of any other run may still be served by a replica that merely can't reach the store.
   if ((await store.notes.get(owner, detachedNote(run))) === undefined) return 'never';
   const stored = await store.read(run, owner, 0);
   const header = stored?.records[0]?.header;
   if (stored?.status !== 'running' || header?.body === undefined || stored.damage) return 'never';
-  // A replica that drains hands runs over in good health, but each time it is another one that has to begin.
+  // A draining replica hands over healthy runs, but each handover makes another replica start again.
   if (fruitlessTakeovers(stored) >= configuration.resume.max_takeovers) return 'never';
-  // What is under way here has lost its lease, and is about to find out.
+  // The local copy has lost its lease and is about to notice.
   if (registry.holder(run)) return 'later';
   const caller = callerOf(owner, configuration, secret);
   const headers: IncomingHttpHeaders = {};
@@ -207,17 +208,17 @@ export async function continueUnattended(
   return beginUnattended({ run, owner, stored, caller, headers }, context);
 }
 
-/** An orphan, and by what right it is continued. */
+/** An orphaned run, and the caller on whose behalf it continues. */
 interface Unattended {
   readonly run: RunId;
   readonly owner: Owner;
   readonly stored: StoredRun;
   readonly caller: Caller;
-  /** Of the request that asks for it, with its credential. */
+  /** Headers of the request that continues it, including the credential. */
   readonly headers: IncomingHttpHeaders;
 }
 
-/** Continues an orphan whose request is kept: its answer goes to the store alone. Rejects when the store fails. */
+/** Continues an orphaned run whose request is stored; the answer goes only to the store. Rejects if the store fails. */
 export async function beginUnattended(
   { run, owner, stored, caller, headers }: Unattended,
   context: UnattendedContext,
@@ -244,7 +245,7 @@ export async function beginUnattended(
   };
   let takeover: Takeover | undefined;
   try {
-    // Without a request there is nothing to begin, whatever could be delivered to a client.
+    // Without a request there is nothing to continue, even if a client could be served.
     if (reader.revive(header)) takeover = await takeOver(reader, reader, context);
   } finally {
     if (takeover?.kind !== 'won') active.end();
@@ -255,7 +256,7 @@ export async function beginUnattended(
   return 'begun';
 }
 
-/** Undefined while there is no room for one more run. */
+/** Undefined if there is no room for another run. */
 function admitted(
   stored: StoredRun,
   owner: Owner,
@@ -270,13 +271,13 @@ function admitted(
   } catch (error) {
     if (!(error instanceof ApiError)) throw error;
   } finally {
-    // From now on the run holds it, if anything does.
+    // From here on, the run holds the memory if it was admitted.
     share.release();
   }
   return active;
 }
 
-/** Never rejects: the run of a failure that nothing else accounts for is released. */
+/** Never rejects. If delivery fails unexpectedly, the lease of the run is released. */
 async function deliverUnattended(
   { run, resumption }: Extract<Takeover, { kind: 'won' }>,
   active: ActiveRun,
@@ -301,7 +302,7 @@ async function deliverUnattended(
   log.info({ ...ended, ...client.logFields }, 'run ended');
 }
 
-/** From now on the run continues here, for a while even without a client, if a client asked for that. */
+/** From here on the run continues on this replica, and without a client for a while if one asked for that. */
 function hold({ records }: StoredRun, { run, active, options }: Return, context: ApiContext): void {
   context.registry.hold(run, active);
   const wasResumable = records[0]?.header?.body !== undefined;
@@ -310,14 +311,14 @@ function hold({ records }: StoredRun, { run, active, options }: Return, context:
   void attached(run, active.owner, context);
 }
 
-/** A client waits for the run again, so that no replica is to continue it in place of this one. Never rejects. */
+/** Removes the note that the run is detached, so that no other replica continues it. Never rejects. */
 export async function attached(run: RunId, owner: Owner, { store, log }: RunContext): Promise<void> {
   await store.notes.consume(owner, detachedNote(run)).catch((error: unknown) => {
     log.warn({ run, err: error }, 'could not note that a run has a client again');
   });
 }
 
-/** What was asked for, as far as it is known: by what is stored, or by what the client brings. */
+/** The original request from the store, or the one that the client repeats. */
 function askedFor(header: RunHeader | undefined, { repeated }: Pick<Return, 'repeated'>) {
   const body = header?.body ?? repeated?.body;
   const name = header?.wire ?? repeated?.wire;
@@ -326,13 +327,16 @@ function askedFor(header: RunHeader | undefined, { repeated }: Pick<Return, 'rep
   return { wire, body, request: wire.request(JSON.parse(body)) };
 }
 
-/** What its continuation could spend; nothing is asked for where the request is not known. */
+/** The route that a continuation would use; `undefined` if the request is unknown. */
 function useOf(header: RunHeader | undefined, back: Return, { models }: ApiContext): RouteUse | undefined {
   const asked = askedFor(header, back);
   return asked && models.use(asked.request.model);
 }
 
-/** The run as this replica would continue it; `undefined` when its request is unknown, or no route serves it to the client. */
+/**
+ * The run as this replica would continue it; `undefined` if its request is unknown, or no route serves it to this
+ * caller.
+ */
 function revive(
   header: RunHeader | undefined,
   back: Pick<Return, 'run' | 'active' | 'options' | 'caller' | 'headers' | 'repeated' | 'document'>,

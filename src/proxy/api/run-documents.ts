@@ -16,10 +16,10 @@ import type { RunContext } from '../run/context/run-context.ts';
 import { readHeldCalls, unfinishedCalls } from '../run/notices/held-calls.ts';
 import { invalid, NAME_CHARACTERS_MAX } from './request-fields.ts';
 
-/** Headers of what an owner is shown. */
+/** Headers for documents that only their owner may see. */
 export const PRIVATE = { 'cache-control': 'private, no-cache, no-store' };
 
-/** See {@link runStatus}, with what is noted of the run beside its journal. Throws `store_unavailable`. */
+/** {@link runStatus}, including notes kept beside the journal. Throws `store_unavailable`. */
 export async function runDocument(
   run: RunId,
   owner: Owner,
@@ -32,8 +32,8 @@ export async function runDocument(
 }
 
 /**
- * A stored run as its owner is shown it. Only calls that are proven closed are listed with their arguments: half a call
- * is of no use except for its name. `held`: as noted.
+ * The document of a stored run for its owner. Only calls proven complete appear with arguments: a cut call is useful
+ * only for its name. `held`: as noted in the store.
  */
 export function runStatus(run: RunId, stored: StoredRun, held?: HeldCalls): object {
   const journal = foldJournal(stored.records);
@@ -56,7 +56,7 @@ export interface RunSummary {
   readonly [field: string]: unknown;
 }
 
-/** The same without anything of what it says. What a damaged journal has lost of the header is `null`. */
+/** The document without the answer. Header fields lost to a damaged journal are `null`. */
 export function runSummary(run: RunId, stored: StoredRun): RunSummary {
   const header = stored.records[0]?.header;
   return {
@@ -100,21 +100,21 @@ const endOf = ({ status, at_ms, cause }: RunEnd) => ({ status, at: seconds(at_ms
 
 export const seconds = (time_ms: number): number => Math.floor(time_ms / 1000);
 
-/** Of a page. */
+/** Page size. */
 export const LIMIT_DEFAULT = 20;
 export const LIMIT_MAX = 100;
 export const RUN_STATES: readonly RunStatus[] = ['running', ...FINAL_STATUSES];
 
-/** Which of an owner's runs are asked for. */
+/** Filters and paging of a list of runs. */
 interface ListQuery {
   readonly thread?: string;
   readonly state?: RunStatus;
   readonly limit: number;
-  /** The last one that was looked at for the page before. */
+  /** The last run examined for the previous page. */
   readonly after?: Position;
 }
 
-/** Where a run is among those of its owner, whether it is still there or not. */
+/** A run's place in the list of its owner, whether it still exists or not. */
 type Position = Pick<IndexedRun, 'run' | 'created_at_ms'>;
 
 const positionOf = ({ run, created_at_ms }: Position): string => encodeEntry(run, created_at_ms);
@@ -140,7 +140,7 @@ function stateOf(value: unknown): RunStatus {
   return state;
 }
 
-/** Of a page. Throws `invalid_field`. */
+/** The page size. Throws `invalid_field`. */
 export function limitOf(value: unknown = String(LIMIT_DEFAULT)): number {
   const limit = typeof value === 'string' && /^\d{1,3}$/.test(value) ? Number(value) : 0;
   if (limit < 1 || limit > LIMIT_MAX) throw invalid('limit', `a whole number from 1 to ${LIMIT_MAX}`);
@@ -153,20 +153,20 @@ function afterOf(value: unknown): Position {
   return position;
 }
 
-/** Runs that one page looks into, however few of them are in the state that is asked for. */
+/** Runs examined per page, however few match the filter. */
 const LOOKED_INTO_MAX = 100;
-/** How many of them at the same time: each is read as a whole. */
+/** Concurrent reads, because each loads a whole run. */
 export const READ_AT_ONCE = 4;
 
 interface Found {
   readonly indexed: IndexedRun;
-  /** `null` when it is gone: it was purged, or its time is over. */
+  /** `null` if it was purged or has expired. */
   readonly stored: StoredRun | null;
 }
 
 /**
- * One page of the owner's runs, newest first: of each what there is to tell without what it says. Their states are those of
- * now. A page may hold fewer than `limit` although there are more: `next` says so. Throws `store_unavailable`.
+ * One page of the owner's runs, newest first, without their answers. States are current. A page may hold fewer than
+ * `limit` runs although `next` is set. Throws `store_unavailable`.
  */
 export async function runList(query: ListQuery, owner: Owner, context: RunContext): Promise<object> {
   const { index } = context.store;
@@ -175,7 +175,7 @@ export async function runList(query: ListQuery, owner: Owner, context: RunContex
   const rest = after ? all.filter((indexed) => newestFirst(after, indexed) < 0) : all;
   const { page, looked_at } = await lookInto(rest, query, owner, context);
   const gone = looked_at.flatMap(({ indexed, stored }) => (stored ? [] : indexed));
-  // The answer does not wait for it, because this page leaves them out all the same.
+  // Not awaited, because this page omits them anyway.
   void index.forget(owner, gone).catch(ignore);
   const last = looked_at.at(-1)?.indexed;
   const has_more = looked_at.length < rest.length;
@@ -207,7 +207,7 @@ async function find(indexed: IndexedRun, owner: Owner, context: RunContext): Pro
 function isWanted({ status, records }: StoredRun, { thread, state }: ListQuery): boolean {
   if (state !== undefined && status !== state) return false;
   const header = records[0]?.header;
-  // Damage may have left no header: then the index alone says which thread it is.
+  // Damage may have removed the header; then only the index knows the thread.
   return thread === undefined || header === undefined || header.thread === thread;
 }
 

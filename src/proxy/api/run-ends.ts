@@ -8,12 +8,12 @@ import { withdrawThreadNote } from '../run/notices/thread-notice.ts';
 import type { ApiContext } from './api-context.ts';
 
 /**
- * How long a run that is delivered here may take to end: before it is fenced where it is cancelled, and before it is shown
- * as running where its client has the whole answer.
+ * How long to wait for a run on this replica to end: before a cancellation fences it, and before a run whose client has
+ * the whole answer is reported as running.
  */
 export const END_MS_MAX = 2000;
 
-/** Cancels a run of this owner, whichever replica delivers it. Throws as `readRun` does. */
+/** Cancels a run of this owner on any replica. Throws like `readRun`. */
 export async function cancelRun(run: RunId, owner: Owner, context: ApiContext): Promise<StoredRun> {
   const { registry, time } = context;
   const active = registry.holder(run);
@@ -25,8 +25,8 @@ export async function cancelRun(run: RunId, owner: Owner, context: ApiContext): 
 }
 
 /**
- * Forgets a run that has ended, and what is noted of what it said: the end of a partial answer, and the names of calls.
- * Other notes name a run, without its content; a run that continues this one is a run of its own. Throws as `readRun` does.
+ * Deletes a run that has ended, and the notes with its content: the partial answer and the names of calls. Other notes
+ * only name the run, and a successor is a run of its own. Throws like `readRun`.
  */
 export async function purgeRun(run: RunId, owner: Owner, context: RunContext): Promise<void> {
   const { store, configuration, log } = context;

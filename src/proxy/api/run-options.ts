@@ -11,12 +11,12 @@ import type { EventsMode } from '../wires/common/wire.ts';
 import { invalid, NAME_CHARACTERS_MAX, named, numberIn, single } from './request-fields.ts';
 import { taskOptions } from './task-options.ts';
 
-/** Whether calls are shown when they are proven closed, or as they come. */
+/** Whether calls are shown once they are proven complete, or as they arrive. */
 export type ToolCallsMode = Configuration['delivery']['tool_calls'];
 
-/** What a request asks for in its headers, besides what the wire has fields for. */
+/** Options from the request's headers, which the wires have no fields for. */
 export interface RunOptions {
-  /** `Holdfast-Events`; `live` only where `Holdfast-Tool-Calls` says so. */
+  /** `Holdfast-Events`; `live` only through `Holdfast-Tool-Calls`. */
   readonly events: EventsMode;
   /** `Holdfast-Resume` */
   readonly resumable: boolean;
@@ -24,20 +24,23 @@ export interface RunOptions {
   readonly deadline_ms?: number;
   /** `Holdfast-Thread` */
   readonly thread?: string;
-  /** `Holdfast-Run-Id`, or what `Last-Event-ID` is an event of: the run that this request was sent for before. */
+  /** `Holdfast-Run-Id`, or the run in `Last-Event-ID`: this request was sent for it before. */
   readonly run?: RunId;
   /** `Idempotency-Key` */
   readonly key?: string;
-  /** `Holdfast-Task` and the headers beside it */
+  /** `Holdfast-Task` and related headers */
   readonly task?: TaskSession;
 }
 
 const EVENTS_MODES: readonly EventsMode[] = ['none', 'chunks', 'comments'];
 const TOOL_CALLS: readonly ToolCallsMode[] = ['held', 'live'];
-/** As `recovery.deadline_ms` may be. */
+/** The same limit as for `recovery.deadline_ms`. */
 const DEADLINE_MS_MAX = 2 ** 31 - 1;
 
-/** `tool_calls`: without a word about it. Throws `invalid_field`, and `run_not_found` for what cannot be the id of a run. A header that is empty counts as one that is not there. */
+/**
+ * `tool_calls`: the mode without a header. Throws `invalid_field`, and `run_not_found` for an id that can't belong to a
+ * run. Empty headers count as absent.
+ */
 export function runOptions(headers: IncomingHttpHeaders, tool_calls: ToolCallsMode = 'held'): RunOptions {
   const thread = named('Holdfast-Thread', headers);
   const run = single(headers['holdfast-run-id']) ?? runOfLastEvent(headers);
@@ -79,8 +82,8 @@ function eventsMode(headers: IncomingHttpHeaders, preset: ToolCallsMode): Events
 const CODEX = /^codex[ _-]/i;
 
 /**
- * What a client is known to do with an answer. Codex takes every `response.incomplete` for a limit of the output, and older
- * versions then repeat the request; after `context_length_exceeded` it asks its user for a new thread.
+ * Special behaviour of known clients. Codex takes every `response.incomplete` for an output limit, and older versions
+ * then repeat the request; after `context_length_exceeded` it suggests a new thread to its user.
  */
 export const profileOf = (
   { originator, 'user-agent': agent }: IncomingHttpHeaders,
@@ -94,13 +97,13 @@ export const profileOf = (
 export interface Thread {
   readonly name: string;
   /**
-   * The client did not name it for this purpose. Programs ask several models in one session, one for the answer and one
-   * for its title, so what there is to tell waits for a request to the same model.
+   * The client did not choose the name for this purpose. Programs ask several models in one session, e.g. for the
+   * answer and for its title, so notices wait for a request to the same model.
    */
   readonly isDerived: boolean;
 }
 
-/** `Holdfast-Thread`, or with `derive` what the client calls its session. Throws `invalid_field`. */
+/** `Holdfast-Thread`, or with `derive` the client's name for its session. Throws `invalid_field`. */
 export function threadOf(headers: IncomingHttpHeaders, fields: Fields, derive: boolean): Thread | undefined {
   const thread = named('Holdfast-Thread', headers);
   if (thread !== undefined) return { name: thread, isDerived: false };
@@ -109,8 +112,8 @@ export function threadOf(headers: IncomingHttpHeaders, fields: Fields, derive: b
 }
 
 /**
- * Of Claude Code, Codex and opencode. A sub-agent has a conversation of its own in the session of the agent that started it;
- * Codex gives it a thread of its own.
+ * Session headers of Claude Code, Codex and opencode. A sub-agent has its own conversation within the session of its
+ * parent; Codex gives it a thread of its own.
  */
 function sessionHeaders(headers: IncomingHttpHeaders): readonly unknown[] {
   const session = headers['x-claude-code-session-id'];
@@ -119,7 +122,7 @@ function sessionHeaders(headers: IncomingHttpHeaders): readonly unknown[] {
   return [ofClaudeCode, headers['thread-id'], headers['session-id'], headers['x-session-id']];
 }
 
-/** The most specific first. */
+/** Most specific first. */
 function sessionFields(fields: Fields): readonly unknown[] {
   return [fields.prompt_cache_key, ...conversationFields(fields), fields.user];
 }
@@ -131,7 +134,7 @@ function conversationFields({ conversation, metadata }: Fields): readonly unknow
   ];
 }
 
-/** What a request calls its conversation, for traces. What only the cache or a person is called does not leave with them. */
+/** The request's name for its conversation, for traces. Names of caches or people are not exported. */
 export function conversationOf(headers: IncomingHttpHeaders, fields: Fields): Pick<Run, 'conversation'> {
   const names = [headers['holdfast-thread'], ...sessionHeaders(headers), ...conversationFields(fields)];
   const conversation = names.find(isName);

@@ -12,9 +12,9 @@ import { RIGHTS, type Right, URL_TTL_S_DEFAULT, URL_TTL_S_MAX } from './signed-u
 
 const ROUTES: Readonly<Record<Right, string>> = { read: 'stream', stop: 'stop' };
 
-/** URLs that allow the holder one thing with a run, and the route that only they need. */
+/** Signed URLs that grant one right to a run, and the route that only such URLs need. */
 export function runUrlRoutes(api: FastifyInstance, context: ApiContext): void {
-  // The store is not asked: the URL of a run that does not exist leads to `run_not_found`.
+  // Doesn't check that the run exists: the URL of a missing run leads to `run_not_found`.
   api.post(`${RUN_PATH}/urls`, { config: { operation: SIGN_URLS } }, (request, reply) =>
     holdingBody(request, async () => {
       const run = runOf(request);
@@ -28,7 +28,8 @@ export function runUrlRoutes(api: FastifyInstance, context: ApiContext): void {
     }),
   );
 
-  // By POST, which a page can also send while it is closed; and without what the run has said, which a page may not be allowed to read.
+  // A POST, which a page can send even while it closes. The response omits the answer, because the page may lack the
+  // right to read it.
   api.post(
     `${RUN_PATH}/${ROUTES.stop}`,
     { config: { operation: STOP_RUN, right: 'stop' } },

@@ -29,10 +29,10 @@ import { runOptions } from './run-options.ts';
 import { RUN_PATH, runOf } from './run-requests.ts';
 import { runUrlRoutes } from './run-urls-api.ts';
 
-/** What a client has of a run when it comes back. */
+/** The part of a run that a returning client has. */
 type Possession = Pick<Return, 'last' | 'tail' | 'repeated'>;
 
-/** `/holdfast/v1/runs`: lists, state, the rest of the stream, and cancelling, for the owner of a run. */
+/** `/holdfast/v1/runs`: lists, states, streams and cancels runs for their owner. */
 export function runRoutes(api: FastifyInstance, context: ApiContext): void {
   takeJsonBodies(api, context.memory);
   runUrlRoutes(api, context);
@@ -57,7 +57,7 @@ export function runRoutes(api: FastifyInstance, context: ApiContext): void {
         return reply;
       }
       const { starting_after } = query;
-      // A page that reconnects by itself asks for the same URL again; its header knows better.
+      // A page that reconnects automatically repeats the same URL, so its `Last-Event-ID` is more recent.
       const last = lastEventOf(request.headers, run) ?? startingAfter(starting_after) ?? NO_EVENTS;
       await context.work.track(resume(run, { last, tail: [] }, request, reply, context));
       return reply;
@@ -68,7 +68,7 @@ export function runRoutes(api: FastifyInstance, context: ApiContext): void {
   );
 
   const { limits } = context.configuration;
-  // In a string, with its quotes escaped, a request may be twice as large, and the tail comes besides.
+  // As an escaped string the request may be twice as large, and the tail adds to that.
   api.post(
     `${RUN_PATH}/resume`,
     { bodyLimit: 3 * limits.body_bytes, config: { operation: RESUME_RUN } },
@@ -107,7 +107,7 @@ export function runRoutes(api: FastifyInstance, context: ApiContext): void {
     },
   );
 
-  // Before its answer begins, all that a client knows of its run is the key of its request.
+  // Before its answer begins, a client knows its run only by the key of its request.
   api.delete(
     '/holdfast/v1/runs',
     { config: { operation: CANCEL_KEYED_RUN } },
@@ -123,7 +123,7 @@ export function runRoutes(api: FastifyInstance, context: ApiContext): void {
 const THE_KEY = 'that of the request whose run is to be cancelled';
 const THE_CREDENTIAL = 'the credential with which the runs were made';
 
-/** Nothing is missing of the run: not even its store would be needed to continue it. */
+/** The client brings the whole run, so it can be continued without the store. */
 const isAll = ({ last, tail, repeated }: Possession): boolean =>
   repeated !== undefined && tail.length === last.seq;
 
@@ -138,7 +138,7 @@ async function resume(
   const { repeated } = possession;
   const ofRoute = repeated && models.toolCalls(repeated.model);
   const options = runOptions(headers, ofRoute ?? configuration.delivery.tool_calls);
-  // A client that knows an epoch got ids, and needs them to come back once more.
+  // A client that sends an epoch received event ids, and needs them to return again.
   const resumable = options.resumable || possession.last.epoch !== undefined;
   const active = context.registry.begin(owner, caller.client, memory);
   try {
@@ -159,30 +159,36 @@ async function resume(
   }
 }
 
-/** Cancels a run, and returns its state after that. */
+/** Cancels a run and returns the document with its new state. */
 async function cancel(run: RunId, owner: Owner, context: ApiContext): Promise<object> {
   return runDocument(run, owner, await cancelRun(run, owner, context), context);
 }
 
-/** The store is written behind the answer: a client that has the end of it is not told that the run is under way. */
+/**
+ * The store lags behind the answer. If the client already has the end of it, wait so that the run isn't reported as
+ * running.
+ */
 async function endStored(run: RunId, owner: Owner, { registry, time }: ApiContext): Promise<void> {
   const active = registry.holder(run);
   if (active?.owner === owner && active.isAnswered) await inTime(active.ended, time, END_MS_MAX);
 }
 
-/** What a client brings that may be ahead of the checkpoint. */
+/** The part of a run that a client brings, which may be ahead of the checkpoint. */
 interface ResumeBody {
-  /** How many events of the run it has. */
+  /** The number of events that the client has. */
   readonly cursor: number;
-  /** Payloads of the last events it has, oldest first, the last one being event `cursor`. */
+  /** Payloads of the client's last events, oldest first; the last one is event `cursor`. */
   readonly tail: readonly string[];
-  /** The request of the run, which need not have been stored. */
+  /** The request of the run, which may not be stored. */
   readonly repeated?: RepeatedRequest;
 }
 
 type ResumeLimits = Pick<Limits, 'run_bytes' | 'body_bytes'>;
 
-/** Checks `{cursor, tail, request}`. The tail may have as many bytes as a run, and the request as many as any. */
+/**
+ * Validates `{cursor, tail, request}`. The tail is limited like a run, and the request like any request. Throws
+ * `missing_field` and `invalid_field`.
+ */
 export function resumeBody({ cursor, tail = [], request }: Fields, limits: ResumeLimits): ResumeBody {
   const { run_bytes, body_bytes } = limits;
   if (cursor === undefined) {
@@ -195,7 +201,7 @@ export function resumeBody({ cursor, tail = [], request }: Fields, limits: Resum
   if (tail.length > (cursor as number)) throw invalid('tail', 'a list of `cursor` events at most');
   let bytes = 0;
   for (const [index, payload] of tail.entries()) {
-    // Whatever has a line break was no `data:` line, and would not be one for the next reader.
+    // A payload with a line break can't have come from a `data:` line, and would break the next one.
     if (typeof payload !== 'string' || /[\r\n]/.test(payload)) {
       throw invalid(`tail[${index}]`, 'the payload of an event: a string without line breaks');
     }
@@ -211,7 +217,7 @@ export function resumeBody({ cursor, tail = [], request }: Fields, limits: Resum
   return { cursor: cursor as number, tail, ...(repeated && { repeated }) };
 }
 
-/** Throws what the request itself would be refused with, too. */
+/** Throws the errors that the request itself would get, too. */
 function repeatedRequest(request: unknown, body_bytes: number): RepeatedRequest {
   const { path, body }: Fields = isObject(request) ? request : {};
   const wire = Object.values(WIRES).find((each) => `/v1${each.path}` === path);

@@ -2,13 +2,13 @@ import { createProofs, type Seal } from '../../checkpoint/seal.ts';
 import { isRunId, type Owner, type RunId } from '../../checkpoint/store.ts';
 import { apiError } from '../../lib/errors.ts';
 
-/** What the URL of a run can allow; neither includes the other. */
+/** The rights that a run's URL can grant; neither includes the other. */
 export const RIGHTS = ['read', 'stop'] as const;
 export type Right = (typeof RIGHTS)[number];
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** Of a route that a signed URL can lead to: what the URL has to allow. Its path names a run as `:id`. */
+    /** For a route that accepts signed URLs: the right it requires. Its path must name a run as `:id`. */
     right?: Right;
   }
 }
@@ -16,12 +16,12 @@ declare module 'fastify' {
 export const URL_TTL_S_DEFAULT = 600;
 export const URL_TTL_S_MAX = 86_400;
 
-/** The owner is in hexadecimal, and the proof one of {@link Seal}. */
+/** The owner is hexadecimal; {@link Seal} creates the proof. */
 const SIGNATURE = /^(\d{1,12})\.([\da-f]{64})\.([\w-]{8}\.[\w-]{22})$/;
 
 /**
- * Signs URLs which allow one thing with one run for a while, without a credential, and checks them, at each replica that has
- * the secret.
+ * Signs and verifies URLs that grant one right to one run for a limited time, without a credential. Every replica with
+ * the same secret accepts them.
  */
 export class SignedUrls {
   readonly #proofs: Seal;
@@ -30,12 +30,14 @@ export class SignedUrls {
     this.#proofs = createProofs(secret);
   }
 
-  /** `<expires_s>.<owner>.<proof>`. `expires_s`: in seconds since the Unix epoch. */
+  /** Returns `<expires_s>.<owner>.<proof>`. `expires_s`: in seconds since the Unix epoch. */
   sign(right: Right, run: RunId, owner: Owner, expires_s: number): string {
     return `${expires_s}.${owner}.${this.#ofRun(run).prove(granted(owner, expires_s), right)}`;
   }
 
-  /** The owner of the run, if the URL allows that now. Throws `signature_invalid` and `url_expired`. */
+  /**
+   * The owner of the run, if the URL is currently valid for this right. Throws `signature_invalid` and `url_expired`.
+   */
   ownerOf(right: Right, run: string, signature: unknown, now_ms: number): Owner {
     const [, expires = '', owner = '', proof = ''] = SIGNATURE.exec(String(signature)) ?? [];
     const text = granted(owner, expires);
@@ -45,7 +47,7 @@ export class SignedUrls {
     return owner as Owner;
   }
 
-  /** Nothing that is stored is proven for a subject of this name. */
+  /** A subject of its own, which no stored proof uses. */
   #ofRun(run: RunId): Seal {
     return this.#proofs.for(`url of ${run}`);
   }

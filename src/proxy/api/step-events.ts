@@ -9,19 +9,18 @@ import type { Observed } from './numbered-watch.ts';
 import { runSummary } from './run-documents.ts';
 import { tokenOf } from './task-position.ts';
 
-/** A step that is watched. */
 export interface ObservedStep extends Observed {
   readonly read?: ReadRun;
 }
 
-/** A run as it was read last, without what it says. */
+/** The last read of a run, without its content. */
 interface ReadRun extends Pick<StoredRun, 'status' | 'holder' | 'takeovers' | 'seq'> {
   readonly run: RunId;
 }
 
 /**
- * What the step is by now. Of a run that was read before, only what has come since is read, unless there is something to tell.
- * Throws `store_unavailable`.
+ * The current state of the step. A run that was read before is read incrementally, unless there is news. Throws
+ * `store_unavailable`.
  */
 export async function observeStep(
   owner: Owner,
@@ -48,7 +47,7 @@ export async function observeStep(
   };
 }
 
-/** Or its run was purged. */
+/** The step has no run yet, or its run was purged. */
 const notBegun = (number: number): ObservedStep => ({
   token: tokenOf([]),
   document: { object: 'holdfast.step', number, run: null, recoveries: [] },
@@ -72,7 +71,7 @@ const isNews = (before: ReadRun, { status, holder, takeovers, records }: StoredR
 
 const continues = (delta: Delta): boolean => delta.kind === 'segment' && isContinued(delta);
 
-/** It was asked for after an interruption. */
+/** The segment follows an interruption. */
 const isContinued = ({ cause }: Segment): boolean => cause !== undefined;
 
 const recoveryOf = ({ attempt, upstream, mode, plan, cause }: FoldedSegment) => ({

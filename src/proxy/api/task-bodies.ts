@@ -7,7 +7,10 @@ import { BUDGET_TOKENS_MAX, STEPS_TOTAL_MAX, TASK_DEADLINE_MS_MAX } from './task
 
 export const DESCRIPTION_CHARACTERS_MAX = 1000;
 
-/** `{description, steps_total, deadline_at, budget_tokens}`: what is absent, or `null`, is not agreed on. Throws `invalid_field`. */
+/**
+ * Parses `{description, steps_total, deadline_at, budget_tokens}`. Absent and `null` fields are unset. Throws
+ * `invalid_field`.
+ */
 export function termsIn(fields: Fields, now_ms: number): TaskTerms {
   const { description, steps_total, deadline_at, budget_tokens, ...others } = fields;
   const [unknown] = Object.keys(others);
@@ -29,7 +32,7 @@ export function reasonIn({ reason, ttl_s }: Fields): string | undefined {
   return reason === undefined ? undefined : nameOf('reason', reason);
 }
 
-/** `{reason, ttl_s}`. `usual_ttl_s`: where that is absent. Throws `invalid_field`. */
+/** `{reason, ttl_s}`. `usual_ttl_s`: the default for `ttl_s`. Throws `invalid_field`. */
 export function endingIn({ ttl_s, ...fields }: Fields, usual_ttl_s: number | undefined): Ending {
   const reason = reasonIn(fields);
   const kept_s = ttl_s === undefined ? usual_ttl_s : countOf('ttl_s', ttl_s, TTL_S_MAX);

@@ -12,7 +12,7 @@ import { HOLD_MS_DEFAULT, HOLD_MS_MAX, TASK_PATH } from './task-requests.ts';
 
 const CALL = `${TASK_PATH}/calls/:key`;
 
-/** `/holdfast/v1/tasks/{task}/calls`: which tool calls of a task were run. */
+/** `/holdfast/v1/tasks/{task}/calls`: records which tool calls of a task have run. */
 export function taskCallRoutes(api: FastifyInstance, context: ApiContext): void {
   const { metrics, tasks, taskRules, taskObserver, ledger } = context;
 

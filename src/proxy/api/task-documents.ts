@@ -10,18 +10,18 @@ import type { ApiContext } from './api-context.ts';
 import { invalid, nameOf } from './request-fields.ts';
 import { limitOf, READ_AT_ONCE, type RunSummary, runSummary, seconds } from './run-documents.ts';
 
-/** All there is to tell of a task, except for its runs. */
+/** Everything known about a task, except for its runs. */
 export interface FoundTask extends TaskEra {
   readonly state: TaskState;
   readonly record: TaskRecord;
 }
 
-/** Undefined where the owner has no such task. Throws `store_unavailable`. */
+/** Undefined if the owner has no such task. Throws `store_unavailable`. */
 export async function findTask(task: OwnedTask, context: ApiContext): Promise<FoundTask | undefined> {
   return foundIn(await answerOf(context.taskRules.states.of(task), context), task, context);
 }
 
-/** The same where the state is known. */
+/** Like {@link findTask}, with a state that was already read. */
 export async function foundIn(
   state: TaskState,
   task: OwnedTask,
@@ -32,7 +32,7 @@ export async function foundIn(
   return record && { ...task, era, state, record };
 }
 
-/** `pending`: none of its requests was answered yet; `failed`: it is running, and its last step had no answer. */
+/** `pending`: no request has been answered yet. `failed`: the task is running, but its last step has no answer. */
 export const TASK_STATUSES = ['pending', 'running', 'failed', 'paused', 'completed', 'cancelled'] as const;
 
 type TaskStatus = (typeof TASK_STATUSES)[number];
@@ -43,7 +43,7 @@ interface TaskSummary {
   readonly [field: string]: unknown;
 }
 
-/** A task as its owner is shown it. Throws `store_unavailable`, as the following do. */
+/** The document of a task for its owner. Throws `store_unavailable`. */
 export async function taskDocument(found: FoundTask, context: ApiContext): Promise<TaskSummary> {
   const [summary, usage] = await Promise.all([
     taskSummary(found, context),
@@ -53,7 +53,7 @@ export async function taskDocument(found: FoundTask, context: ApiContext): Promi
   return { ...summary, usage: { prompt_tokens, completion_tokens, total_tokens: tokensOf(usage) } };
 }
 
-/** The same without what takes a look at all of its steps. */
+/** The document without usage, which would read all steps. Throws `store_unavailable`. */
 async function taskSummary(found: FoundTask, context: ApiContext): Promise<TaskSummary> {
   const { since_ms, reason, kept_until_ms } = found.state;
   const { created_at_ms, parent, steps, sessions } = found.record;
@@ -96,12 +96,12 @@ function statusOf({ state, record }: FoundTask, last: StepDocument | undefined):
   return last?.run?.status === 'failed' ? 'failed' : 'running';
 }
 
-/** Which tasks of an owner are asked for. */
+/** Filters and paging of a list of tasks. */
 interface TaskQuery {
   readonly status?: TaskStatus;
   readonly parent?: string;
   readonly limit: number;
-  /** The number of the last task that the page before has looked at. */
+  /** The number of the last task examined for the previous page. */
   readonly after?: number;
 }
 
@@ -121,12 +121,12 @@ function wantedStatus(value: unknown): TaskStatus {
   return status;
 }
 
-/** Numbers that one page looks into, whether there are still tasks that have them or not. */
+/** Numbers examined per page, whether their tasks still exist or not. */
 const LOOKED_INTO_MAX = 400;
 
 /**
- * One page of the owner's tasks, the last one first, with their states of now. A page may hold fewer than `limit` although there
- * are more: `next` says so. Throws `store_unavailable`.
+ * One page of the owner's tasks, newest first, with their current states. A page may hold fewer than `limit` tasks
+ * although `next` is set. Throws `store_unavailable`.
  */
 export async function taskList(owner: Owner, query: TaskQuery, context: ApiContext): Promise<object> {
   const { limit, after = Number.POSITIVE_INFINITY } = query;
@@ -150,7 +150,7 @@ export async function taskList(owner: Owner, query: TaskQuery, context: ApiConte
 const isWanted = (task: TaskSummary, { status, parent }: TaskQuery): boolean =>
   (status === undefined || task.status === status) && (parent === undefined || task.parent === parent);
 
-/** Undefined for a task that is no longer known, or has another number by now. */
+/** Undefined if the task is no longer known, or was renumbered. */
 async function listed(
   owner: Owner,
   { number, name }: NumberedName,
@@ -160,10 +160,10 @@ async function listed(
   return found?.record.number === number ? taskSummary(found, context) : undefined;
 }
 
-/** Which of the steps, or calls, of a task are asked for. */
+/** Paging of a task's steps or calls. */
 export interface NumberQuery {
   readonly limit: number;
-  /** The last number that the page before has looked at. */
+  /** The last number examined for the previous page. */
   readonly after: number;
 }
 
@@ -182,7 +182,7 @@ function numberOf(value: unknown, number_max: number): number {
   throw invalid('after', 'the `next` of the page before');
 }
 
-/** One page of the steps, in their order. What is known no longer is left out, so a page may be shorter than `limit`. */
+/** One page of steps in order. Steps that are no longer known are left out, so a page may hold fewer than `limit`. */
 export async function stepList(
   found: FoundTask,
   { limit, after }: NumberQuery,
@@ -193,7 +193,7 @@ export async function stepList(
   return numberedPage(await stepsOf(found, [after + 1, last], context), last, steps);
 }
 
-/** A page of what has numbers. `looked_at`: up to which; `last`: the highest there is. */
+/** A page of numbered entries. `looked_at`: the last number examined; `last`: the highest number. */
 export function numberedPage(data: readonly object[], looked_at: number, last: number): object {
   const has_more = looked_at < last;
   return { object: 'list', data, has_more, next: has_more ? String(looked_at) : null };
@@ -202,7 +202,7 @@ export function numberedPage(data: readonly object[], looked_at: number, last: n
 interface StepDocument {
   readonly object: 'holdfast.step';
   readonly number: number;
-  /** `null` when it is gone, or was never begun. */
+  /** `null` if it no longer exists, or never began. */
   readonly run: RunSummary | null;
 }
 
@@ -219,7 +219,7 @@ export const eachStep = <Result>(
 
 type NumberRange = readonly [first: number, last: number];
 
-/** Does `work` for all that are still known in a range of numbers, in their order, a few at a time. */
+/** Applies `work` to the entries in a range of numbers that are still known, in order, a few at a time. */
 export async function eachNumbered<Result>(
   [first, last]: NumberRange,
   read: (first: number, last: number) => Promise<readonly NumberedName[]>,

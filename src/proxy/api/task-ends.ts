@@ -9,20 +9,21 @@ import type { ApiContext } from './api-context.ts';
 import { cancelRun, purgeRun } from './run-ends.ts';
 import { eachNumbered, eachStep, type FoundTask, foundIn } from './task-documents.ts';
 
-/** A run that was cut may have been continued by another one, and that by the next. */
+/** Limits the chain of runs of one step: each may continue an interrupted one. */
 const RUNS_OF_STEP_MAX = 64;
 
 type Removal = 'cancel' | 'purge';
 
-/** Cancels the answers of the task that are under way. Throws `store_unavailable`. */
+/** Cancels the task's running answers. Throws `store_unavailable`. */
 export async function cancelSteps(task: FoundTask, context: ApiContext): Promise<void> {
   const range = [1, task.record.steps] as const;
   await eachStep(task, range, context, (step) => removeRuns(task.owner, step, 'cancel', context));
 }
 
 /**
- * Forgets the task, its steps with their runs, its summary, and the results of its tool calls. It counts as cancelled meanwhile, and where this is
- * interrupted: it may be purged again. Throws `task_not_found` and `store_unavailable`.
+ * Deletes the task: its steps with their runs, its summary, and the results of its tool calls. The task counts as
+ * cancelled until this is complete; an interrupted purge can be repeated. Throws `task_not_found` and
+ * `store_unavailable`.
  */
 export async function purgeTask(task: OwnedTask, context: ApiContext): Promise<void> {
   const { tasks } = context;
@@ -30,7 +31,7 @@ export async function purgeTask(task: OwnedTask, context: ApiContext): Promise<v
   const state = await answerOf(states.of(task), context);
   const goesOn = !isEnded(state);
   const found = await foundIn(state, task, context);
-  // An earlier attempt may have come to everything but its end.
+  // An earlier purge may have stopped just before its end.
   if (!found && goesOn) throw apiError('task_not_found');
   if (goesOn) await answerOf(states.end(task, 'cancelled'), context);
   if (found) {
@@ -58,7 +59,7 @@ async function forgetCalls(task: FoundTask, context: ApiContext): Promise<void> 
   );
 }
 
-/** With what each session of the task has had of them. */
+/** Includes each session's record of its steps. */
 async function purgeSteps(task: FoundTask, context: ApiContext): Promise<void> {
   const { steps, store, tasks } = context;
   const { owner, record } = task;
@@ -83,7 +84,7 @@ async function removeRuns(
     run = await removeRun(run, owner, removal, context);
 }
 
-/** Returns the run that it continues, if it does. */
+/** Returns the run that this run continued, if any. */
 async function removeRun(
   run: RunId,
   owner: Owner,
@@ -96,7 +97,7 @@ async function removeRun(
     const { continues = '' } = records[0]?.header ?? {};
     return isRunId(continues) ? continues : undefined;
   } catch (error) {
-    // It was never begun, or is known no longer.
+    // It never began, or is no longer known.
     if (error instanceof ApiError && error.code === 'run_not_found') return undefined;
     throw error;
   }

@@ -10,10 +10,10 @@ import { positionId, positionIn, type TaskPosition } from './task-position.ts';
 import { foundTask, TASK_PATH, taskOf } from './task-requests.ts';
 import { TaskWatch, type TellEvent } from './task-watch.ts';
 
-/** A task may be watched for days, and a step takes seconds. */
+/** A task may be watched for days, and its steps take seconds. */
 const POLL_MS_MAX = 1000;
 
-/** `/holdfast/v1/tasks/{task}/events`: what happens in a task, as it happens, at whichever replica. */
+/** `/holdfast/v1/tasks/{task}/events`: streams a task's events from all replicas. */
 export function taskEventRoute(api: FastifyInstance, context: ApiContext): void {
   api.get(
     `${TASK_PATH}/events`,
@@ -27,7 +27,10 @@ export function taskEventRoute(api: FastifyInstance, context: ApiContext): void 
   );
 }
 
-/** A page that reconnects by itself asks for the same URL again; its header knows better. Throws `invalid_field`. */
+/**
+ * A page that reconnects automatically repeats the same URL, so its `Last-Event-ID` is more recent. Throws
+ * `invalid_field`.
+ */
 function positionOf({ headers, query }: FastifyRequest): TaskPosition | undefined {
   const { 'last-event-id': last } = headers;
   if (last !== undefined && last !== '') return positionIn('Last-Event-ID', last);
@@ -36,8 +39,8 @@ function positionOf({ headers, query }: FastifyRequest): TaskPosition | undefine
 }
 
 /**
- * It counts as a run that is delivered here, for the limits of its owner and of memory. Unless the task has come to its end, the
- * response has none. Throws `too_many_runs` and `memory_exhausted`.
+ * Counts as a run on this replica for the owner's limits and for memory. Without the end of the task, the connection is
+ * closed without an end of the response. Throws `too_many_runs` and `memory_exhausted`.
  */
 async function streamEvents(
   found: FoundTask,
@@ -55,7 +58,7 @@ async function streamEvents(
     const client = new ClientResponse(reply.raw, limits);
     const signal = AbortSignal.any([client.signal, active.signal, refusing]);
     const breakOff = () => client.destroy();
-    // One that takes nothing would be waited for.
+    // Registered before the first write, because a client that reads nothing would block it.
     signal.addEventListener('abort', breakOff, { once: true });
     client.open({});
     client.write('');
@@ -74,7 +77,10 @@ async function streamEvents(
   }
 }
 
-/** Resolves with whether the task has come to its end; else the client has gone, or is to go, or the store does not answer. */
+/**
+ * Resolves with true once the task has ended. Otherwise the client has disconnected or must reconnect, or the store is
+ * unavailable.
+ */
 async function followTask(
   found: FoundTask,
   position: TaskPosition | undefined,

@@ -3,7 +3,7 @@ import type { NamedTerms } from '../tasks/agreed-terms.ts';
 import type { TaskSession } from '../tasks/task-steps.ts';
 import { invalid, named, numberIn, single } from './request-fields.ts';
 
-/** A year: longer than any store is asked to keep a task. */
+/** A year (366 days), longer than any store keeps a task. */
 export const TASK_DEADLINE_MS_MAX = 31_622_400_000;
 export const STEPS_TOTAL_MAX = 1_000_000;
 export const BUDGET_TOKENS_MAX = 1_000_000_000_000;
@@ -14,10 +14,10 @@ const BUDGET = 'Holdfast-Task-Budget-Tokens';
 const SESSION = 'Holdfast-Task-Session';
 const STEP = 'Holdfast-Task-Step';
 const PARENT = 'Holdfast-Parent-Task';
-/** They say nothing without a task. */
+/** Headers that are only valid next to `Holdfast-Task`. */
 const BESIDE_TASK = [SESSION, STEP, PARENT, STEPS_TOTAL, DEADLINE, BUDGET];
 
-/** The task of a request, as its headers name it. Throws `invalid_field`. */
+/** The task named in a request's headers. Throws `invalid_field`. */
 export function taskOptions(headers: IncomingHttpHeaders): TaskSession | undefined {
   const task = named('Holdfast-Task', headers);
   if (task === undefined) {

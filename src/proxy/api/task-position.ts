@@ -2,27 +2,27 @@ import { hash } from 'node:crypto';
 import { apiError } from '../../lib/errors.ts';
 import { parsedJson } from '../../lib/json.ts';
 
-/** What a client has seen of what has numbers: the steps, or the tool calls, of a task. */
+/** What a client has seen of a task's numbered steps or calls. */
 export interface SeenNumbers {
-  /** The highest number that it has. */
+  /** The highest number it has seen. */
   readonly last: number;
-  /** Those which may still change, with the {@link tokenOf} what it has of them. Ascending. */
+  /** Entries that may still change, with the {@link tokenOf} of the client's version. Ascending. */
   readonly open: ReadonlyMap<number, string>;
 }
 
-/** How much of what happens in a task a client has been told. Its text is the `id:` of an event. */
+/** A client's position in the events of a task. Encoded as the `id:` of an event. */
 export interface TaskPosition {
-  /** See `TaskState`. Of a task that was deleted, nothing else counts. */
+  /** See `TaskState`. A position from before the task was deleted is ignored. */
   readonly era: string;
-  /** Of the task itself; empty before its first event. */
+  /** The token of the task itself; empty before its first event. */
   readonly token: string;
   readonly steps: SeenNumbers;
   readonly calls: SeenNumbers;
 }
 
-/** Steps, and calls, of which a position knows that they may still change. Beyond these, the first ones are not watched any more. */
+/** How many open steps, and open calls, a position tracks. If there are more, the oldest are no longer watched. */
 export const OPEN_MAX = 64;
-/** Of a position with that many of both. */
+/** The size of a position with that many of both. */
 const ID_CHARACTERS_MAX = 8192;
 const TOKEN_CHARACTERS = 8;
 
@@ -35,14 +35,14 @@ export const nothingSeen = (era: string): TaskPosition => ({
   calls: NO_NUMBERS,
 });
 
-/** Stands for what a client has. */
+/** A short hash that identifies a version of an entry. */
 export const tokenOf = (told: readonly unknown[]): string =>
   hash('sha256', JSON.stringify(told), 'base64url').slice(0, TOKEN_CHARACTERS);
 
 export const positionId = ({ era, token, steps, calls }: TaskPosition): string =>
   Buffer.from(JSON.stringify([era, token, ...flat(steps), ...flat(calls)])).toString('base64url');
 
-/** `param`: where the id comes from. Throws `invalid_field`. */
+/** Decodes the `id:` of an event. `param`: its source, for the error. Throws `invalid_field`. */
 export function positionIn(param: string, id: unknown): TaskPosition {
   const text = typeof id === 'string' && id.length <= ID_CHARACTERS_MAX ? id : '';
   const values = parsedJson(Buffer.from(text, 'base64url').toString());

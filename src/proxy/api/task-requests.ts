@@ -8,13 +8,13 @@ import { type FoundTask, findTask } from './task-documents.ts';
 
 export const TASK_PATH = '/holdfast/v1/tasks/:task';
 
-/** How long a tool may take, unless its claim says otherwise, and at most. */
+/** How long a claim on a tool call lasts, by default and at most. */
 export const HOLD_MS_DEFAULT = 60_000;
 export const HOLD_MS_MAX = 86_400_000;
 
 export const THE_CREDENTIAL = 'the credential with which the requests of the task were made';
 
-/** The task that a request is about. Throws `missing_field` and `invalid_field`. */
+/** The task named in a request's path. Throws `missing_field` and `invalid_field`. */
 export function taskOf(request: FastifyRequest): OwnedTask {
   const owner = ownOwnerOf(request, THE_CREDENTIAL);
   const { task } = request.params as { task: string };

@@ -19,7 +19,7 @@ import {
 } from './task-documents.ts';
 import { foundTask, TASK_PATH, taskOf } from './task-requests.ts';
 
-/** What was said in a task, and what its tools have returned, for its owner. */
+/** Routes for a task's answers and tool results, for its owner. */
 export function taskTranscriptRoutes(api: FastifyInstance, context: ApiContext): void {
   api.get(
     `${TASK_PATH}/transcript`,
@@ -45,8 +45,8 @@ export function taskTranscriptRoutes(api: FastifyInstance, context: ApiContext):
 }
 
 /**
- * One page of the answers, in the order of their steps. It ends before `limit` where they are large: `next` says so. Throws
- * `store_unavailable`.
+ * One page of the answers, in the order of their steps. Large answers end a page before `limit`; `next` is set then.
+ * Throws `store_unavailable`.
  */
 async function transcript(
   found: FoundTask,
@@ -70,7 +70,7 @@ async function transcript(
   return numberedPage(data, next, found.record.steps);
 }
 
-/** `units`: how much it is, roughly. */
+/** `units`: the approximate size of the document. */
 async function answerOfStep(
   owner: Owner,
   { number, name }: NumberedName,
@@ -86,7 +86,7 @@ async function answerOfStep(
   return { document: { object, number, run, input, answer }, units };
 }
 
-/** Undefined where the request is not kept, or is no conversation. */
+/** Undefined if the request is not stored or is not a conversation. */
 function inputOfRun(stored: StoredRun): readonly unknown[] | undefined {
   const { body } = stored.records[0]?.header ?? {};
   const { conversation, request } = wireOf(stored);
@@ -96,7 +96,7 @@ function inputOfRun(stored: StoredRun): readonly unknown[] | undefined {
 const unitsOfRun = ({ records }: StoredRun): number =>
   records.reduce((sum, { events }) => sum + events.reduce((units, event) => units + unitsOf(event), 0), 0);
 
-/** One page of the tool calls, in the order in which they were claimed first. What is known no longer is left out. */
+/** One page of the tool calls, in the order of their first claims. Calls that are no longer known are left out. */
 async function callList(
   found: FoundTask,
   { limit, after }: NumberQuery,

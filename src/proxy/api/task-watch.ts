@@ -10,10 +10,10 @@ import { nothingSeen, type TaskPosition, tokenOf } from './task-position.ts';
 
 export type TaskEventName = 'task' | 'step' | 'call';
 
-/** Resolves when the client takes more, or has gone. `at`: what it has been told with this. */
+/** Resolves once the client accepts more or has disconnected. `at`: the position after this event. */
 export type TellEvent = (name: TaskEventName, document: object, at: TaskPosition) => Promise<void>;
 
-/** Finds out what happens in a task, by what all replicas store of it. */
+/** Finds news about a task in what all replicas have stored. */
 export class TaskWatch {
   readonly #context: ApiContext;
   readonly #tell: TellEvent;
@@ -21,10 +21,10 @@ export class TaskWatch {
   readonly #calls: NumberedWatch<Observed>;
   #found: FoundTask;
   #token: string;
-  /** The document of the task may be another one by now. */
+  /** The task's document may have changed. */
   #isStale = true;
 
-  /** `position`: of the last event that the client has; that of another task of this name counts for nothing. */
+  /** `position`: of the client's last event; ignored if it belongs to an earlier task with this name. */
   constructor(
     found: FoundTask,
     position: TaskPosition | undefined,
@@ -58,8 +58,8 @@ export class TaskWatch {
   }
 
   /**
-   * Tells what is new. `over`: the task has ended, with what was under way of it, or was deleted. Throws `store_unavailable`:
-   * then it may be repeated.
+   * Reports what is new. `over`: the task and its runs have ended, or the task was deleted. Throws `store_unavailable`;
+   * the call can be repeated then.
    */
   async look(): Promise<'goes_on' | 'over'> {
     const { tasks, taskRules } = this.#context;
@@ -96,7 +96,7 @@ export class TaskWatch {
 
   async #isPurged({ era }: TaskState): Promise<boolean> {
     if (this.#found.era !== '') return era !== this.#found.era;
-    // The store was away when its first request came, so there is nothing yet to tell it from others.
+    // The store was unavailable at its first request, so the task has no era to compare yet.
     const record = await answerOf(this.#context.tasks.noted(this.#found), this.#context);
     return record === undefined;
   }
@@ -122,7 +122,7 @@ export class TaskWatch {
 const isOther = (one: TaskState, other: TaskState): boolean =>
   one.status !== other.status || one.since_ms !== other.since_ms || one.reason !== other.reason;
 
-/** A tool call without its result. */
+/** A tool call, without its result. */
 const callDocument = (key: string, state: KnownCall['state'] | undefined): object => ({
   object: 'holdfast.call',
   key,

@@ -24,7 +24,7 @@ import { taskEventRoute } from './task-events-api.ts';
 import { foundTask, TASK_PATH, THE_CREDENTIAL, taskOf } from './task-requests.ts';
 import { taskTranscriptRoutes } from './task-transcript-api.ts';
 
-/** `/holdfast/v1/tasks`: the tasks of an owner, their progress, and their state. */
+/** `/holdfast/v1/tasks`: an owner's tasks, with their progress and state. */
 export function taskRoutes(api: FastifyInstance, context: ApiContext): void {
   takeJsonBodies(api, context.memory);
   taskCallRoutes(api, context);
@@ -70,7 +70,7 @@ export function taskRoutes(api: FastifyInstance, context: ApiContext): void {
     }),
   );
 
-  /** `read`: of the body. `set`: throws `task_ended`. */
+  /** `read`: parses the body. `set`: changes the state, and throws `task_ended`. */
   const change = <Said>(
     verb: Change,
     read: (fields: Fields) => Said,
@@ -103,7 +103,7 @@ export function taskRoutes(api: FastifyInstance, context: ApiContext): void {
   });
 }
 
-/** Nothing need be said. */
+/** The body is optional. */
 function fieldsOf(request: FastifyRequest): Fields {
   const body = takeBody(request);
   return body === undefined || body.length === 0 ? {} : readJsonBody(body).fields;

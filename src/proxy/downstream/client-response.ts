@@ -4,18 +4,18 @@ import type { Client } from './client.ts';
 
 const STREAM_HEADERS = {
   'content-type': 'text/event-stream; charset=utf-8',
-  // An answer belongs to one credential: no cache may keep it or hand it to another.
+  // An answer belongs to one credential: no cache may store it or serve it to another.
   'cache-control': 'private, no-cache, no-store',
-  // nginx buffers event streams unless told not to.
+  // nginx buffers event streams by default.
   'x-accel-buffering': 'no',
 };
 
 /**
  * The client's side of a run over one HTTP/1.1 response.
  *
- * Writing is the hot path: what is written in one turn goes to the socket framed as one chunk in one string.
- * `response.write` makes three buffers of it and flushes them in a later tick, which costs 2 µs (a third) more per
- * event. Only headers and the end of the message go through `response`, which keeps its keep-alive accounting.
+ * Writing is the hot path: each write goes to the socket as a single string with one chunk. `response.write` would make
+ * three buffers and flush them in a later tick, which costs 2 µs (a third) more per event. Only headers and the end of
+ * the message use `response`, which keeps its keep-alive accounting correct.
  */
 export class ClientResponse implements Client {
   logFields?: Readonly<Record<string, unknown>>;
@@ -25,14 +25,14 @@ export class ClientResponse implements Client {
   readonly #client_stall_ms: number;
   #opened: boolean = false;
   #ended: boolean = false;
-  /** By us, which is no sign that the client does not want the rest. */
+  /** Set when we close the connection, which doesn't count as a disconnect. */
   #destroyed: boolean = false;
   #headers: Readonly<Record<string, string>> | undefined;
   #onOpen: (() => Readonly<Record<string, string>>) | undefined;
 
   /**
-   * `response` must have its socket: see {@link responseTurn}. `onOpen` is called when the stream begins, for headers
-   * it is to have besides.
+   * `response` must already have its socket; see {@link responseTurn}. `onOpen` runs when the stream begins, and
+   * returns additional headers.
    */
   constructor(
     response: ServerResponse,
@@ -51,7 +51,7 @@ export class ClientResponse implements Client {
     this.#client_stall_ms = limits.client_stall_ms;
   }
 
-  /** Aborts when the client has gone before it was sent everything. */
+  /** Aborts if the client disconnects before everything was sent. */
   get signal(): AbortSignal {
     return this.#gone.signal;
   }
@@ -64,12 +64,12 @@ export class ClientResponse implements Client {
     return this.#opened;
   }
 
-  /** True once a complete response was handed to the socket. */
+  /** True once a complete response has been handed to the socket. */
   get ended(): boolean {
     return this.#ended;
   }
 
-  /** True once nothing more can be sent: the response is complete, was cut off, or its client has gone. */
+  /** True once nothing more can be sent: the response is complete or cut off, or the client has disconnected. */
   get over(): boolean {
     return this.#ended || this.#response.destroyed;
   }
@@ -127,7 +127,7 @@ export class ClientResponse implements Client {
     this.#response.end(body);
   }
 
-  /** Resolves when the client has taken the whole response, or is gone. */
+  /** Resolves once the client has received the whole response, or has disconnected. */
   get closed(): Promise<void> {
     const response = this.#response;
     return new Promise((resolve) => {
@@ -136,13 +136,16 @@ export class ClientResponse implements Client {
     });
   }
 
-  /** Closes the connection without an end of message, so that the client cannot take what it has as complete. */
+  /**
+   * Closes the connection without ending the message, so that the client can't mistake the partial answer for a
+   * complete one.
+   */
   destroy(): void {
     this.#destroyed = true;
     this.#response.destroy();
   }
 
-  /** Only while the client owes us something: the timer would start anew with every event of a healthy stream. */
+  /** Only while data is pending: otherwise the timer would restart with every event of a healthy stream. */
   #limitStall(): () => void {
     return limitStall(this.#response, this.#client_stall_ms);
   }
@@ -154,20 +157,20 @@ export class ClientResponse implements Client {
   }
 
   #send(frames: string): boolean {
-    // A chunk of no bytes would end the message.
+    // An empty chunk would end the message.
     if (frames === '') return !this.#socket.writableNeedDrain;
     const length = Buffer.byteLength(frames);
-    // As many bytes as characters means ASCII, which needs no transcoding.
+    // Equal byte and character counts mean ASCII, which needs no transcoding.
     const encoding = length === frames.length ? 'latin1' : 'utf8';
-    // HTTP/1.0 clients know no chunks: their stream ends with the connection.
+    // HTTP/1.0 has no chunks: the stream ends with the connection.
     if (!this.#response.chunkedEncoding) return this.#socket.write(frames, encoding);
     return this.#socket.write(`${length.toString(16)}\r\n${frames}\r\n`, encoding);
   }
 }
 
 /**
- * Resolves when the connection is this response's to write to, false if it closed first. A pipelined request waits
- * here for the responses before it: a run whose output cannot be taken yet would only fill memory.
+ * Resolves with true once this response may write to the connection, or false if it closed first. A pipelined request
+ * waits here for earlier responses, because the output of its run would only fill memory.
  */
 export function responseTurn(response: ServerResponse): Promise<boolean> {
   return new Promise((resolve) => {
@@ -184,10 +187,10 @@ export function responseTurn(response: ServerResponse): Promise<boolean> {
 }
 
 /**
- * Cuts off a client that takes nothing of what it was sent for `stall_ms`. Silence of the provider does not count,
- * and neither does slowness: the socket's timer starts anew whenever the kernel took another byte.
+ * Disconnects a client that accepts no data for `stall_ms`. A silent provider or a slow client doesn't count: the
+ * socket's timer restarts whenever the kernel accepts another byte.
  *
- * The returned function lifts the limit. While it stands it costs something with every write.
+ * Returns a function that lifts the limit, which costs time on every write while it is active.
  */
 export function limitStall(response: ServerResponse, stall_ms: number): () => void {
   const cutOff = () => {

@@ -1,19 +1,22 @@
 import type { Refusal } from '../upstream/refusal.ts';
 import type { Target } from '../upstream/target.ts';
 
-/** The client's side of a run. Frames are whole SSE events or comments, never parts of one. */
+/** The client's side of a run. Frames are complete SSE events or comments. */
 export interface Client {
-  /** Makes the frame of an event for a client that is sent no stream. `payload`: on one line. */
+  /** Formats an event for a client without a stream. `payload`: a single line. */
   readonly frameOf?: (payload: string) => string;
-  /** True once response headers were sent; from then on there is no other status. */
+  /** True once the response headers were sent, after which the status is fixed. */
   readonly opened: boolean;
-  /** True once something was sent, or kept for a client that gets all of it at once: then a failure is sent as an event. */
+  /**
+   * True once content was sent, or buffered for a client that receives everything at once. From then on, failures are
+   * sent as events.
+   */
   readonly begun: boolean;
-  /** Sends status 200 and the event-stream headers together with the next write. */
+  /** Sends status 200 and the event-stream headers with the next write. */
   open(headers: Readonly<Record<string, string>>): void;
-  /** False when the client's buffer is full: await {@link drained} before writing more. */
+  /** Returns false if the client's buffer is full: await {@link drained} before the next write. */
   write(frames: string): boolean;
-  /** Resolves when the client has taken what was written, or has gone. */
+  /** Resolves once the client has accepted the written data, or has disconnected. */
   drained(): Promise<void>;
   /** Sends the last frames and the end of the response together. */
   end(frames: string): void;
@@ -23,15 +26,15 @@ export interface Client {
     headers: Readonly<Record<string, string | string[]>>,
     body: string | Uint8Array,
   ): void;
-  /** Closes the connection without an end, so that the client cannot take what it has for the whole answer. */
+  /** Closes the connection without an end, so that the client can't mistake the partial answer for a complete one. */
   destroy(): void;
-  /** Set where the client did not ask for a stream. */
+  /** Set if the client asked for an answer without a stream. */
   readonly unstreamed?: Unstreamed;
-  /** Added to what is logged of the run when its client has been served. */
+  /** Extra fields for the log entry at the end of the run. */
   logFields?: Readonly<Record<string, unknown>>;
 }
 
-/** Stands for the client of a run that continues although nothing of its answer can be sent: all of it is for the store. */
+/** A stand-in for a run that continues without a client: its answer goes only to the store. */
 export const absentClient = (): Client => ({
   opened: true,
   begun: true,
@@ -43,10 +46,10 @@ export const absentClient = (): Client => ({
   destroy() {},
 });
 
-/** How a client that did not ask for a stream is answered by a target that gives none. */
+/** How to answer a client without a stream if the target does not stream either. */
 export interface Unstreamed {
-  /** With the whole answer that the target gave in its place, as it came. */
+  /** Forwards the complete answer that the target gave instead of a stream. */
   answer(target: Target, answer: Refusal): void;
-  /** By the target, which is asked as the client has asked. */
+  /** Sends the client's original request to the target. */
   passOn(target: Target): void;
 }

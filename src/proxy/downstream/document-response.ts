@@ -11,11 +11,11 @@ import { failureStatus } from './failure-status.ts';
 
 const DOCUMENT_HEADERS = {
   'content-type': 'application/json; charset=utf-8',
-  // An answer belongs to one credential: no cache may keep it or hand it to another.
+  // An answer belongs to one credential: no cache may store it or serve it to another.
   'cache-control': 'private, no-store',
 };
 
-/** What is sent in the end; that of a stream can be rejected until it is opened, and this is never opened. */
+/** The underlying response. It is never opened, so it can still be rejected at the end. */
 export type DocumentSink = Pick<
   ClientResponse,
   'signal' | 'ended' | 'over' | 'closed' | 'reject' | 'destroy'
@@ -24,17 +24,19 @@ export type DocumentSink = Pick<
 export interface DocumentResponseOptions {
   readonly wire: Wire;
   readonly limits: { readonly run_bytes: number };
-  /** Called when the answer begins, for headers it is to have besides. */
+  /** Called when the answer begins; returns additional headers. */
   onOpen(): Readonly<Record<string, string>>;
-  /** Called when the rest of the answer is not wanted, since there is no room for it. */
+  /** Called if the answer exceeds the limit, so the rest is not wanted. */
   onOverflow(): void;
-  /** The target gives no stream. `isAnswered`: it has answered all the same; else it is still to be asked for the answer. */
+  /**
+   * The target does not stream. `isAnswered`: it answered anyway; otherwise it must be asked again without a stream.
+   */
   onUnstreamed(target: Target, isAnswered: boolean): void;
 }
 
 /**
- * The client's side of a run whose client did not ask for a stream: puts the events together, and sends the document
- * that they come to. Until then nothing is sent, so that whatever fails is answered with a proper status.
+ * The client's side of a run whose client asked for no stream: folds the events into a document and sends that at the
+ * end. Nothing is sent earlier, so every failure gets a proper status.
  */
 export class DocumentResponse implements Client {
   readonly opened = false;
@@ -81,23 +83,23 @@ export class DocumentResponse implements Client {
     return this.#isLeft || this.#response.over;
   }
 
-  /** Resolves when the client has taken the response, or is gone, or another writer owns the response. */
+  /** Resolves once the client has received the response or disconnected, or another writer owns the response. */
   get closed(): Promise<void> {
     return this.#isLeft ? Promise.resolve() : this.#response.closed;
   }
 
-  /** Is called again and again, since nothing is sent; of each header the last value counts. */
+  /** May be called repeatedly, because nothing is sent yet; the last value of each header wins. */
   open(headers: Readonly<Record<string, string>>): void {
     this.#more ??= this.#options.onOpen();
     this.#headers = { ...this.#headers, ...headers };
   }
 
-  /** Payloads are one line each; what begins with a colon is a comment. */
+  /** One payload per line; comments begin with a colon. */
   readonly frameOf = (payload: string): string => `${payload}\n`;
 
   write(frames: string): boolean {
     for (const line of frames.split('\n')) {
-      // Nothing more is wanted after an overflow.
+      // After an overflow, the rest is ignored.
       if (this.over) break;
       if (line !== '' && !line.startsWith(':')) this.#add(line);
     }
@@ -138,7 +140,7 @@ export class DocumentResponse implements Client {
     onOverflow();
   }
 
-  /** `error`: in the OpenAI shape; without one, the answer is not what its provider would have sent. */
+  /** `error`: in the OpenAI format. The default reports an answer that isn't a valid document. */
   #fail(
     error: object = errorObject('stream_interrupted', { reason: 'what was delivered is no answer' }),
   ): void {
@@ -155,7 +157,7 @@ export class DocumentResponse implements Client {
   }
 }
 
-/** Of an event that ends a stream which could not be finished: on every wire it has the error at its top. */
+/** The error in an event that ends a failed stream; every wire puts it at the top level. */
 function errorIn(payload: string): object | undefined {
   const { error } = JSON.parse(payload) as { readonly error?: unknown };
   return isObject(error) ? error : undefined;

@@ -2,26 +2,28 @@ import type { EpochName } from '../../checkpoint/epoch.ts';
 import type { RunId } from '../../checkpoint/store.ts';
 import type { Wire } from '../wires/common/wire.ts';
 
-/** Keeps a connection alive. A single newline: an empty line after a comment is an empty event, which crashes some clients. */
+/**
+ * A keep-alive comment with a single newline: an empty line would make it an empty event, which crashes some clients.
+ */
 export const KEEP_ALIVE = ': hb\n';
 
 /**
- * Names an event: `<run>.<epoch>.<ordinal>`. By the epoch, an event which was
- * lost with its log is distinguished from the one that has its ordinal now.
+ * An event id: `<run>.<epoch>.<ordinal>`. The epoch distinguishes an event lost with its log from the one that has its
+ * ordinal now.
  */
 export const eventId = (run: RunId, epoch: EpochName, seq: number): string => `${run}.${epoch}.${seq}`;
 
-/** One `data:` event as it goes out; with an id only where ids were asked for, since some SDKs die of them. */
+/** A `data:` event as sent. It has an id only on request, because some SDKs fail on ids. */
 export function eventFrame(payload: string, wire: Wire, id?: string): string {
   const data = `data: ${payload}\n\n`;
   const named = wire.eventOf ? `event: ${wire.eventOf(payload)}\n${data}` : data;
   return id === undefined ? named : `id: ${id}\n${named}`;
 }
 
-/** An event of ours that is part of no answer. `payload`: on one line. */
+/** One of our own events, outside any answer. `payload`: a single line. */
 export const namedFrame = (name: string, payload: string, id: string): string =>
   `id: ${id}\nevent: ${name}\ndata: ${payload}\n\n`;
 
-/** Events without ids. `frameOf`: where the client has one of its own. */
+/** Events without ids. `frameOf`: the client's own format, if it has one. */
 export const eventFrames = (payloads: readonly string[], wire: Wire, frameOf = eventFrame): string =>
   payloads.map((payload) => frameOf(payload, wire)).join('');

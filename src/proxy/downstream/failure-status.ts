@@ -2,7 +2,7 @@ import type { Cause } from '../../interrupts/interruption.ts';
 import { errorStatus, isErrorCode } from '../../lib/errors.ts';
 import { isObject } from '../../lib/json.ts';
 
-/** In-band errors name no status; these are what the provider would have answered with in time. */
+/** Statuses for in-band errors, which have none: what the provider would have answered before the stream. */
 export const PERMANENT_STATUS: Partial<Record<Cause, number>> = {
   context_overflow: 400,
   invalid_request: 400,
@@ -12,7 +12,7 @@ export const PERMANENT_STATUS: Partial<Record<Cause, number>> = {
   quota: 429,
 };
 
-/** The response that an error event, in the OpenAI shape, would have been: its status, and headers about it. */
+/** The status and headers of the response that corresponds to an error event in the OpenAI format. */
 export function failureStatus(error: object): {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
@@ -22,11 +22,11 @@ export function failureStatus(error: object): {
   const own = isErrorCode(code) ? errorStatus(code) : errorStatus('stream_interrupted');
   const isLimit = code === 'run_too_large' || code === 'memory_exhausted';
   const status = isLimit ? own : (PERMANENT_STATUS[details.cause as Cause] ?? own);
-  // SDKs would ask again after a status like this.
+  // SDKs would retry on such a status.
   const isFinal = details.retryable === false;
   return { status, headers: isFinal ? { 'x-should-retry': 'false' } : retryAfter(details.retry_after_ms) };
 }
 
-/** What the provider asked us to wait, its client is to wait. */
+/** Passes the provider's requested wait on to the client. */
 export const retryAfter = (retry_after_ms: unknown): Readonly<Record<string, string>> =>
   typeof retry_after_ms === 'number' ? { 'retry-after': String(Math.ceil(retry_after_ms / 1000)) } : {};

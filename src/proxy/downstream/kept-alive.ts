@@ -2,7 +2,7 @@ import type { Time } from '../../lib/time.ts';
 import type { Client } from './client.ts';
 import { KEEP_ALIVE } from './event-frame.ts';
 
-/** Writes frames to one client no faster than it takes them, and comments while there is nothing to say. */
+/** Writes frames to a client with backpressure, and keep-alive comments while it is idle. */
 export class KeptAlive {
   readonly #client: Client;
   readonly #time: Time;
@@ -12,7 +12,7 @@ export class KeptAlive {
   #written_ms: number;
   #cancelTimer: () => void;
 
-  /** `onTick`: called every `keepalive_ms`, whether there was something to say or not. */
+  /** `onTick`: called every `keepalive_ms`, whether idle or not. */
   constructor(client: Client, time: Time, keepalive_ms: number, onTick: () => void = () => {}) {
     this.#client = client;
     this.#time = time;
@@ -22,7 +22,7 @@ export class KeptAlive {
     this.#cancelTimer = time.after(keepalive_ms, () => this.#tick());
   }
 
-  /** Resolves when the client takes more, or has gone. */
+  /** Resolves once the client accepts more, or has disconnected. */
   async write(frames: string): Promise<void> {
     this.#written_ms = this.#time.now();
     if (this.#client.write(frames)) return;
@@ -31,7 +31,7 @@ export class KeptAlive {
     this.#isBlocked = false;
   }
 
-  /** No comments any more. */
+  /** Stops the comments. */
   close(): void {
     this.#cancelTimer();
   }

@@ -22,11 +22,11 @@ import { withEnding } from './stored-ending.ts';
 import { takeOver } from './takeover.ts';
 
 /**
- * Delivers a stored run to a client from its cursor on: what is stored at once, then what its replica appends, for as
- * long as that lives; then this replica takes the run over and continues it, in the same response.
+ * Delivers a stored run to a client from its cursor: stored events first, then the ones its replica appends while that
+ * is alive. After that, this replica takes the run over and continues it in the same response.
  *
  * `stored`: the whole run, read from 0, and `reachable` by the reader. The response is opened at once, unless events
- * that the client has must be waited for; it is ended, rejected, or destroyed.
+ * that the client already has must be awaited. In the end it is ended, rejected or destroyed.
  */
 export async function follow(
   reader: Reader,
@@ -49,10 +49,10 @@ class Following {
   readonly #replay: Replay;
   readonly #poll: StorePoll;
   readonly #stream: KeptAlive;
-  /** Of a run that has no header yet, what its client says, or a guess. */
+  /** If the run has no header yet: the wire that the client names, or a guess. */
   #wire: Wire;
   readonly #began_ms: number;
-  /** Those that are known of. */
+  /** The takeovers known so far. */
   #takeovers: readonly Takeover[];
   readonly #note: ReaderNote;
 
@@ -95,8 +95,8 @@ class Following {
   }
 
   /**
-   * Another replica continued from before what this client has: the log is not the one it was. What the client tells of its
-   * events can still be compared, where it was not looked at before.
+   * Another replica continued from before the client's position, so the log has changed. The events in the client's
+   * tail can still be compared if they haven't been yet.
    */
   #isReplaced({ takeovers }: StoredRun): boolean {
     const { cursor, tail } = this.#reader;
@@ -106,13 +106,13 @@ class Following {
     return replaced_from < (seq === cursor ? Math.max(cursor - tail.length, seen) : seq);
   }
 
-  /** What the client has beyond the log turns out to be something else. */
+  /** The client's events beyond the log differ from the ones now stored. */
   #isContradicted({ records }: StoredRun): boolean {
     if (records[0]?.header) this.#wire = wireIn(records[0].header);
     return this.#replay.seen < this.#reader.cursor && !agrees(records, this.#reader, this.#wire);
   }
 
-  /** The client has events that neither the log nor its tail has: nothing can be said to it yet. */
+  /** The client has events that are neither in the log nor in its tail, so delivery must wait. */
   #isBehind({ seq, status }: StoredRun): boolean {
     const { cursor, tail } = this.#reader;
     return status === 'running' && seq < cursor - tail.length;
@@ -146,25 +146,25 @@ class Following {
     await this.#poll.rest();
   }
 
-  /** `null`: the run was purged, or has expired. */
+  /** `null`: the run was purged or has expired. */
   #read(from: number): Promise<StoredRun | null> {
     const { run, owner } = this.#reader;
     return this.#context.store.read(run, owner, from);
   }
 
-  /** What is left of the client's own word once it was sent more. */
+  /** The client's position. Its own tail counts only until more was sent. */
   get #position(): Position {
     const { cursor } = this.#reader;
     const { seq } = this.#replay;
     return seq === cursor ? this.#reader : { ...this.#reader, cursor: seq, epoch: this.#epoch, tail: [] };
   }
 
-  /** That of the last event that the client was sent. */
+  /** The epoch of the last event sent to the client. */
   get #epoch(): EpochName {
     return epochNameAt(this.#replay.seq, this.#takeovers);
   }
 
-  /** How it continued; undefined if another replica has the run now. */
+  /** The outcome; undefined if another replica has the run now. */
   async #takeOver(): Promise<Outcome | undefined> {
     const takeover = await this.#poll.patiently(() => takeOver(this.#reader, this.#position, this.#context));
     if (!takeover) return this.#reader.signal.aborted ? this.#leave() : this.#breakOff(takeover);
@@ -181,7 +181,7 @@ class Following {
   }
 
   async #continue(run: Run, resumption: Resumption): Promise<Outcome> {
-    // The delivering replica does not know yet that the run may outlive its client.
+    // The replica that delivers it does not know yet that the run may outlive its client.
     if (this.#reader.signal.aborted) {
       await releaseLease(resumption.lease, this.#context);
       return this.#leave();
@@ -204,7 +204,7 @@ class Following {
     return this.#replay.ended === 'done' ? 'replayed' : 'failed';
   }
 
-  /** The run stays as it is: a client that brings its request can still have the rest of it. */
+  /** The run is left unchanged: a client that brings its request can still have it continued. */
   #fail(stored: StoredRun): Outcome {
     const wire = this.#wire;
     const journal = foldJournal(stored.records);
@@ -219,7 +219,7 @@ class Following {
     return 'failed';
   }
 
-  /** Of a request that is known, nothing can be asked for where no route serves its model. */
+  /** A known request can't be continued if no route serves its model. */
   #whyNotResumable({ records }: StoredRun): ErrorObject {
     const header = records[0]?.header;
     const isKnown = header?.body !== undefined || this.#reader.asked !== undefined;
@@ -227,19 +227,19 @@ class Following {
     return errorObject('run_not_routed', { model: header?.model ?? 'of the request' });
   }
 
-  /** What the client has cannot be joined to the log. */
+  /** The client's events can't be joined to the log. */
   #refuse(stored: StoredRun): Outcome {
     if (this.#client.opened) return this.#destroy();
     return this.#reject(unreachable(stored, this.#reader));
   }
 
-  /** There is nothing to read: the run is not there any more, or the store cannot say. */
+  /** There is nothing to read: the run no longer exists, or the store is unavailable. */
   #breakOff(read: null | undefined): Outcome {
     if (this.#client.opened) return this.#destroy();
     return this.#reject(apiError(read === null ? 'run_not_found' : 'store_unavailable'));
   }
 
-  /** Without an end, so that the client does not take what it has for the whole answer. */
+  /** Without an end, so that the client can't mistake the partial answer for a complete one. */
   #destroy(): Outcome {
     this.#client.destroy();
     return 'failed';

@@ -12,9 +12,9 @@ import { isUnfinished, withEnding } from './stored-ending.ts';
 type Possession = Pick<Position, 'cursor' | 'tail' | 'asked'>;
 
 /**
- * False when continuing would leave a gap or splice two logs: the client has events that neither the store nor its own
- * tail has, or others than the store. To be answered with `cursor_ahead` before a response is opened.
- * `stored`: the whole run, read from 0.
+ * False if continuing would leave a gap or join two different logs: the client has events that are neither in the store
+ * nor in its tail, or that differ from the stored ones. Answer with `cursor_ahead` before opening a response. `stored`:
+ * the whole run, read from 0.
  */
 export function reachable(stored: StoredRun, position: Position): boolean {
   const { run, cursor, epoch, tail, asked } = position;
@@ -27,17 +27,17 @@ export function reachable(stored: StoredRun, position: Position): boolean {
     if (!isOnItsWay && (status !== 'running' || told_from > seq || endsWithinCall(stored, position)))
       return false;
   }
-  // An ending that was added afterwards may stand where the client got something else.
+  // An ending added later may differ from what the client received at that position.
   if (cursor > stored.seq && seq > stored.seq && told_from > stored.seq) return false;
-  // What a later epoch put in place of the client's last events can only be compared with what it has of them.
+  // Events replaced by a later epoch can only be compared with the client's tail.
   return replacedFrom(takeovers, epoch) >= told_from && agrees(records, { cursor, tail }, wire);
 }
 
 /**
- * A run of its own for a client whose answer is another one than that of the log: what both have, which the client's tail
- * continues. Another replica took the run over from before what the client has, or ended it. `undefined` where events are
- * missing between the two, where they contradict each other on what no takeover can have replaced, and where the run was
- * cancelled. `stored`: the whole run, read from 0, and not {@link reachable}.
+ * A separate run for a client whose answer differs from the log: their common part, which the client's tail continues.
+ * Another replica took the run over from before the client's position, or ended it. `undefined` if events are missing
+ * between the two, if they contradict each other where no takeover replaced anything, or if the run was cancelled.
+ * `stored`: the whole run, read from 0, and not {@link reachable}.
  */
 export function forkOf(stored: StoredRun, { epoch, ...position }: Position): StoredRun | undefined {
   const { end, records, takeovers } = stored;
@@ -67,13 +67,13 @@ function recordsUpTo(seq: number, records: readonly JournalRecord[]): readonly J
     });
 }
 
-/** The events of the tail that the store has not. */
+/** The events of the tail that the store doesn't have. */
 export const beyond = (
   { seq }: Pick<StoredRun, 'seq'>,
   { cursor, tail }: Pick<Position, 'cursor' | 'tail'>,
 ): readonly string[] => tail.slice(tail.length - Math.max(cursor - seq, 0));
 
-/** The run as its client has it, as far as that is known without its request. */
+/** The run as the client has it, as far as known without its request. */
 export function restoredAt(stored: StoredRun, position: Possession): RestoredRun {
   const { asked } = position;
   const rules = { wire: wireOf(stored, asked), schemas: new Map(), tool_proof: 1, forwarded: false } as const;
@@ -84,8 +84,8 @@ export function restoredAt(stored: StoredRun, position: Possession): RestoredRun
 }
 
 /**
- * A client that gets whole calls has the beginning of a call whose rest is lost: it was sent before it was stored, by a
- * replica whose store failed.
+ * Whether a client that gets whole calls has an incomplete one. A replica sent it before storing it, then lost its
+ * store, so the rest is gone.
  */
 function endsWithinCall(stored: StoredRun, position: Possession): boolean {
   const { asked } = position;
@@ -94,7 +94,7 @@ function endsWithinCall(stored: StoredRun, position: Possession): boolean {
   return isWhole === true && restoredAt(stored, position).transcript.openCalls.length > 0;
 }
 
-/** Whether these records say the same of the client's events as it does itself, as far as it does. */
+/** Whether the stored events match those in the client's tail. */
 export function agrees(
   records: readonly JournalRecord[],
   { cursor, tail }: Pick<Position, 'cursor' | 'tail'>,
@@ -109,8 +109,8 @@ export function agrees(
 }
 
 /**
- * The last event that the log cannot have had otherwise in the client's time. A client that only counts may have been
- * sent everything by the first epoch, and the contents of a log that has lost an epoch are unknown.
+ * The last event that has certainly not been replaced since the client received it. A client without an epoch may have
+ * received everything under the first one, and the content of a log that lost an epoch is unknown.
  */
 export function replacedFrom(takeovers: readonly Takeover[], epoch: EpochName = FIRST_EPOCH_NAME): number {
   const place = epochNames(takeovers).indexOf(epoch);
@@ -124,7 +124,7 @@ function saysTheSame(event: JournalEvent, payload: string | undefined, reader: D
   return read !== undefined && textOf(read.deltas) === textOf(event.deltas);
 }
 
-/** Why what the client has cannot be joined to what is stored, and what it could bring to change that. */
+/** Why the client's events can't be joined to the log, and what the client could bring to change that. */
 export function unreachable(
   { seq: stored_seq, takeovers }: Pick<StoredRun, 'seq' | 'takeovers'>,
   { run, cursor, epoch, tail }: Pick<Position, 'run' | 'cursor' | 'epoch' | 'tail'>,

@@ -1,10 +1,10 @@
 import type { Owner, RunId } from '../../checkpoint/store.ts';
 import type { RunContext } from '../run/context/run-context.ts';
 
-/** For how long a reader is taken to be there; it says so again in half the time. */
+/** How long a reader counts as present; it renews its note after half this time. */
 const READER_NOTE_MS = 30_000;
 
-/** Says that a run is read: a replica that delivers it for a client that has left continues while it is. */
+/** Notes that a run is being read, so that a replica delivering it for a disconnected client continues. */
 export class ReaderNote {
   readonly #of: { readonly run: RunId; readonly owner: Owner };
   readonly #context: Pick<RunContext, 'store' | 'time' | 'log'>;
@@ -18,7 +18,7 @@ export class ReaderNote {
     this.#context = context;
   }
 
-  /** To be called again and again. */
+  /** Rate-limited; call it often. */
   renew(): void {
     const { store, time, log } = this.#context;
     const { run, owner } = this.#of;

@@ -5,11 +5,11 @@ import type { Owner, RunId } from '../../checkpoint/store.ts';
 import { type ApiError, apiError } from '../../lib/errors.ts';
 import type { Run } from '../run/context/run.ts';
 
-/** How much of a run a client has. */
+/** A client's position in a run. */
 export interface Cursor {
-  /** The ordinal of its last event; 0 when it has none. */
+  /** The ordinal of its last event; 0 if it has none. */
   readonly seq: number;
-  /** The epoch that event was delivered under, where the client knows it. */
+  /** The epoch in which that event was delivered, if the client knows it. */
   readonly epoch?: EpochName;
 }
 
@@ -19,11 +19,14 @@ export const NO_EVENTS: Cursor = { seq: 0 };
 const EVENT_ID = /^(run_[\w-]+)\.(\d{1,15}(?:-[\da-f]{1,32})?)\.(\d{1,15})$/;
 const ORDINAL = /^\d{1,15}$/;
 
-/** The run that the last event was of, where its id says so. */
+/** The run named in the id of the last event, if any. */
 export const runOfLastEvent = ({ 'last-event-id': id }: IncomingHttpHeaders): string | undefined =>
   EVENT_ID.exec(String(id))?.[1];
 
-/** `Last-Event-ID`: what {@link EVENT_ID} says, or the ordinal alone. `undefined` when there is none. */
+/**
+ * Parses `Last-Event-ID`: an {@link EVENT_ID}, or the ordinal alone. `undefined` without the header. Throws
+ * `invalid_field`.
+ */
 export function lastEventOf({ 'last-event-id': id }: IncomingHttpHeaders, run: RunId): Cursor | undefined {
   if (id === undefined || id === '') return undefined;
   if (typeof id !== 'string') throw invalidEventId(run);
@@ -33,7 +36,7 @@ export function lastEventOf({ 'last-event-id': id }: IncomingHttpHeaders, run: R
   return { seq: Number(seq), epoch };
 }
 
-/** `?starting_after=N`. `undefined` when it is not given. */
+/** Parses `?starting_after=N`. `undefined` if absent. Throws `invalid_field`. */
 export function startingAfter(value: unknown): Cursor | undefined {
   if (value === undefined) return undefined;
   if (typeof value === 'string' && ORDINAL.test(value)) return { seq: Number(value) };
@@ -49,32 +52,34 @@ const invalidEventId = (run: RunId): ApiError =>
     expected: `the number of events that you have, or the id of the last one: ${run}.<epoch>.<number>`,
   });
 
-/** What a client says it has of a run. */
+/** A client's own statement of its position. */
 export interface Position {
   readonly run: RunId;
-  /** How many events of the run the client has. */
+  /** The number of events that the client has. */
   readonly cursor: number;
-  /** The epoch in the id of the client's last event, if it sent one: it identifies events of a lost log. */
+  /** The epoch in the client's last event id, if it sent one; it identifies events of a lost log. */
   readonly epoch?: EpochName;
-  /** Payloads of the last events the client has, oldest first, the last one being event `cursor`. May be empty. */
+  /** Payloads of the client's last events, oldest first; the last one is event `cursor`. May be empty. */
   readonly tail: readonly string[];
-  /** How the run was asked for, if the client brings its request: a log without a header does not say. */
+  /**
+   * The wire and mode of the original request, if the client brings it. A log without a header doesn't contain them.
+   */
   readonly asked?: Pick<RunHeader, 'wire' | 'events'>;
 }
 
-/** A client that comes back to a run. */
+/** A client that returns to a run. */
 export interface Reader extends Position {
   readonly owner: Owner;
-  /** Aborts when the client has gone, or with `HAND_OVER` as its reason. */
+  /** Aborts when the client disconnects, or with reason `HAND_OVER`. */
   readonly signal: AbortSignal;
-  /** `id:` lines were asked for. */
+  /** The client asked for `id:` lines. */
   readonly resumable: boolean;
   /**
-   * The run to relay if it is taken over; undefined when its request is not known. There is no header when the
-   * replica died before it stored anything: then only the request that comes now can say what the run is. Must have
-   * no effect, for another replica may be the one that takes it over.
+   * The run to relay after a takeover; undefined if its request is unknown. There is no header if the replica was lost
+   * before it stored anything: then only the current request describes the run. Must have no side effects, because
+   * another replica may win the takeover.
    */
   revive(header: RunHeader | undefined): Run | undefined;
-  /** From now on the run is this replica's to deliver. */
+  /** Called once this replica has taken the run over. */
   onTakenOver(): void;
 }

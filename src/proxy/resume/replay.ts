@@ -8,64 +8,64 @@ import { WIRES } from '../wires/registry.ts';
 import { replacedFrom } from './reachable.ts';
 import type { Position } from './reader.ts';
 
-/** What is put together before it is written: a slow client holds no more of a run in memory than this, and a socket's buffer. */
+/** Size of the pieces written: the most memory that a run takes for a slow client, besides the socket's buffer. */
 const PIECE_CHARACTERS = 65_536;
-/** The reason for a call that was cancelled before the client came back: the journal does not say what cut it. */
+/** The reason for a call cancelled before the client returned: the journal doesn't record its cause. */
 const CANCELLED_BEFORE = 'interrupted';
 
 interface ReplayOptions extends Pick<Position, 'run' | 'cursor' | 'epoch'> {
-  /** Events carry their ids. */
+  /** Events have ids. */
   readonly resumable: boolean;
 }
 
 /**
- * Stored events as the client is sent them. Payloads are the bytes that were delivered; plain text, of which only the
- * text is stored, is put into a chunk of the same answer again.
+ * Turns stored events back into what the client receives. Payloads are stored byte for byte; for plain text only the
+ * text is stored, and a chunk of the same answer is rebuilt around it.
  */
 export class Replay {
   readonly #options: ReplayOptions;
   readonly #frameOf: typeof eventFrame;
   readonly #calls = new Map<number, { readonly id: string; readonly name: string }>();
-  /** Those that come before the next event, by the id of the call that they cancel. */
+  /** Comments to send before the next event, by the id of the call that they cancel. */
   readonly #comments = new Map<string, string>();
   #events: EventsMode = 'none';
   #wire: Wire = WIRES.chat_completions;
   #rebuilder: Rebuilder = WIRES.chat_completions.delivered.rebuilder();
-  /** Events looked at, in order. */
+  /** Events processed so far. */
   #seen = 0;
   #sent: number;
   #last: string | undefined;
 
-  /** `frameOf`: where the client has one of its own. */
+  /** `frameOf`: the client's own format, if it has one. */
   constructor(options: ReplayOptions, frameOf: typeof eventFrame = eventFrame) {
     this.#options = options;
     this.#frameOf = frameOf;
     this.#sent = options.cursor;
   }
 
-  /** How many events the client has. */
+  /** The number of events that the client has. */
   get seq(): number {
     return this.#sent;
   }
 
-  /** How many events were looked at; fewer than the client has while the log is behind it. */
+  /** The number of events processed; smaller than {@link seq} while the log is behind the client. */
   get seen(): number {
     return this.#seen;
   }
 
-  /** Whether the last event that was looked at ends the stream, and how. */
+  /** Whether and how the last processed event ends the stream. */
   get ended(): 'done' | 'error' | undefined {
     return this.#last === undefined ? undefined : this.#wire.delivered.endOf(this.#last);
   }
 
   /**
-   * Frames of the events that the client has not got, in pieces. `records` must begin where the last ones ended, or
-   * overlap with them; the first ones must begin with the run. `takeovers`: of the run.
+   * Frames for the events that the client doesn't have yet, in pieces. `records` must start at the beginning of the
+   * run, and each later call must continue or overlap with the previous one. `takeovers`: all of the run.
    */
   *pieces(records: readonly JournalRecord[], takeovers: readonly Takeover[]): Generator<string> {
     let piece = '';
     for (const { seq: last, events, header } of records) {
-      // Of what was seen already, the rebuilder knows the first event, which is not given to it again.
+      // Only once: after the first event, a new rebuilder would not know the answer's envelope.
       if (header && this.#seen === 0) {
         this.#wire = WIRES[header.wire];
         this.#rebuilder = this.#wire.delivered.rebuilder();
@@ -96,7 +96,9 @@ export class Replay {
     return this.#takeComments() + this.#frameOf(payload, this.#wire, id);
   }
 
-  /** Comments that come before the next event, where that is not in the log. `brought`: what the client has beyond the log. */
+  /**
+   * Comments to send before the next event if that is not in the log. `brought`: the client's events beyond the log.
+   */
   commentsBehind(brought: readonly string[]): string {
     const reader = this.#wire.delivered.reader();
     const said = brought.flatMap((payload) => reader.read(payload, this.#calls.size)?.deltas ?? []);
@@ -117,15 +119,15 @@ export class Replay {
   }
 
   /**
-   * Comments are no events and were not stored, but without this one a cancelled call would look like an open one. A client
-   * may lack it of an event that it has: the event may be from a replica that was lost, which did not cancel the call.
+   * Comments aren't events and aren't stored, but without this one a cancelled call would look open. A client may lack
+   * it even for an event that it has, if that came from a lost replica that didn't cancel the call.
    */
   #comment({ deltas }: JournalEvent, seq: number, takeovers: readonly Takeover[]): void {
     const isKnown = seq <= this.#sent;
     for (const delta of deltas) {
       if (delta.kind === 'tool_start') {
         this.#calls.set(delta.index, delta);
-        // A comment that came now would cancel this one.
+        // The id is in use again, so the comment would cancel the new call.
         if (isKnown) this.#comments.delete(delta.id);
       }
       if (delta.kind !== 'tool_cancel' || (isKnown && !this.#mayBeReplaced(seq, takeovers))) continue;

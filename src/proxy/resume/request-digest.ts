@@ -4,9 +4,8 @@ import { canonicalJson } from '../../plans/canonical-json.ts';
 import type { EventsMode } from '../wires/common/wire.ts';
 
 /**
- * Fields that say nothing about the answer that is asked for. Claude Code repeats a request without `stream` when its
- * stream was cut; `client_metadata` is Codex's word about itself; vLLM takes a `request_id`, and SGLang a `rid`, that
- * is another one each time.
+ * Fields that don't affect the answer. Claude Code repeats a request without `stream` after a cut; Codex describes
+ * itself in `client_metadata`; vLLM's `request_id` and SGLang's `rid` are different each time.
  */
 export const VOLATILE_FIELDS: ReadonlySet<string> = new Set([
   'stream',
@@ -24,8 +23,8 @@ export interface DigestedRequest {
 }
 
 /**
- * What makes two requests the same, however they are written. Keyed, so that what a store holds cannot be tested
- * against guessed prompts.
+ * Identifies a request regardless of its formatting. Keyed, so that stored digests can't be tested against guessed
+ * prompts.
  */
 export const requestDigest = (secret: string, { wire, events, body }: DigestedRequest): string =>
   createHmac('sha256', secret)

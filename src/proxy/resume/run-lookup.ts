@@ -9,67 +9,67 @@ import type { RunRegistry } from '../run/run-registry.ts';
 import { wireOf } from '../wires/registry.ts';
 import { isLeftOver, isUnfinished, withEnding } from './stored-ending.ts';
 
-/** How long the run of a known note may take to be in the store: it begins right after the note was claimed. */
+/** How long a run may take to appear in the store: it begins right after its note is claimed. */
 const BEGIN_MAX_MS = 1000;
 const BEGIN_POLL_MS = 20;
-/** How long a run whose client has left may take to end: Holdfast stores what there is of the answer meanwhile. */
+/** How long a run without its client may take to end; meanwhile Holdfast stores the partial answer. */
 const ENDING_MAX_MS = 2000;
-/** How many runs of one note may have ended without an answer before the look-up gives up. */
+/** How many runs of one note may have failed before the lookup gives up. */
 const RUNS_PER_NOTE_MAX = 16;
-/** How many times a lease's length a holder is asked for a sign of life. */
+/** How often to poll a holder's heartbeat, per lease. */
 const LIFE_POLLS_PER_LEASE = 12;
-/** Beyond every event: of a run that is looked at for its state, no records are wanted. */
+/** A position after every event, to read a run's state without records. */
 const NO_RECORDS = Number.MAX_SAFE_INTEGER;
 
-/** A request, as far as it can stand for a run that was begun before. */
+/** A request that may repeat one of an earlier run. */
 export interface Ask {
   readonly owner: Owner;
   /** See `requestDigest`. */
   readonly digest: string;
-  /** Where the run is noted that the request stands for: by its `Idempotency-Key`, or as a step of its task. */
+  /** The note that names the run of this request: by `Idempotency-Key`, or by step of a task. */
   readonly note?: NoteKey;
-  /** What that note says, if it has been claimed already. */
+  /** What that note contains, if it was already claimed. */
   readonly noted?: Noted;
-  /** Of a step of a task: the session that it was begun for, if that had a name. */
+  /** For a step of a task: the session that began it, if named. */
   readonly session?: string | undefined;
-  /** What was delivered of an answer to this request can be continued. */
+  /** Whether a partial answer to this request can be continued. */
   isJoinable(): boolean;
-  /** What the run is called if it is a new one. */
+  /** The id for a new run. */
   readonly fresh: RunId;
-  /** Aborts when the client has gone. */
+  /** Aborts when the client disconnects. */
   readonly signal: AbortSignal;
 }
 
-/** What a note says: a run, and for a key or a step the request it was used for. */
+/** The content of a note: a run, and for keys and steps the digest of its request. */
 export interface KnownRun {
   readonly run: RunId;
   readonly digest?: string;
   /** See `Ask`. */
   readonly session?: string | undefined;
-  /** Its client has left it before it had all of the answer: the run continues for a while, or is about to end. */
+  /** Set if the client left before it had the whole answer: the run continues for a while, or is about to end. */
   readonly left?: Left;
 }
 
-/** What a note says to a request that claims it: `own`, if no other request had it before. */
+/** The result of claiming a note: `own` if no other request has claimed it. */
 export type Noted = KnownRun | 'own';
 
 export type Left = 'detached' | 'ending';
 
-/** The run that a note names. A malformed note, or one of another version, counts as none. */
+/** The run named in a note; undefined if the note is malformed or from another version. */
 export function knownRunIn(note: string): KnownRun | undefined {
   const known = parsedJson(note);
   if (!isObject(known) || typeof known.run !== 'string' || !isRunId(known.run)) return undefined;
   return known as unknown as KnownRun;
 }
 
-/** Finds the run that a request was sent for before. A store that fails, or is slow, costs no stream its beginning. */
+/** Finds the earlier run of a repeated request. A failing or slow store never prevents a stream from beginning. */
 export class RunLookup {
   readonly #context: RunContext;
   readonly #registry: RunRegistry;
   readonly #ttl_ms: number;
-  /** Does not apply to requests with a key, or of a task, which are looked up all the same. */
+  /** For requests without a key or task. Others are always looked up. */
   readonly #patience: BestEffortStore;
-  /** With those, and with a request of which it is known that it repeats another one. */
+  /** For requests with a key or task, and for known repetitions. */
   readonly #longPatience: BestEffortStore;
 
   constructor(context: RunContext, registry: RunRegistry) {
@@ -85,9 +85,9 @@ export class RunLookup {
   }
 
   /**
-   * The run to return to; `undefined` when `ask.fresh` is to be begun. A note stands for its run unless that ended without
-   * anything to continue, and a request without one for its run if the client of that cannot have had all of it: its
-   * replica was lost, or the client has left. Throws `idempotency_mismatch`.
+   * The run to return to; `undefined` if `ask.fresh` must begin. A note stands for its run unless that ended with
+   * nothing to continue. Without a note, the request must be one whose client can't have received everything: its
+   * replica was lost, or the client left. Throws `idempotency_mismatch`.
    */
   async find(ask: Ask): Promise<RunId | undefined> {
     if (ask.note) return this.#ofNote(ask, ask.note);
@@ -96,7 +96,10 @@ export class RunLookup {
     return this.#ofRequest(ask);
   }
 
-  /** Has the note name `ask.fresh`, unless it names a run. Undefined where the store does not say. Throws `idempotency_mismatch`. */
+  /**
+   * Writes `ask.fresh` into the note, unless it already names a run. Undefined if the store does not answer. Throws
+   * `idempotency_mismatch`.
+   */
   async claim(ask: Ask, note: NoteKey): Promise<Noted | undefined> {
     const { notes } = this.#context.store;
     const own = ownNote(ask);
@@ -113,8 +116,8 @@ export class RunLookup {
   }
 
   /**
-   * Whether the client of the run that is noted there cannot have had all of its answer: the run came to nothing, its
-   * replica was lost, or the client has left.
+   * Whether the client of the noted run can't have received the whole answer: the run failed, its replica was lost, or
+   * the client left.
    */
   async isOwed(ask: Ask, note: NoteKey): Promise<boolean> {
     const { owner, signal } = ask;
@@ -126,29 +129,29 @@ export class RunLookup {
     return this.#hasLeft(ask, note, known.run);
   }
 
-  /** Whether the run that is noted there is a whole answer, or under way. */
+  /** Whether the noted run is complete or in progress. */
   async isAnswered(owner: Owner, note: NoteKey): Promise<boolean> {
     const known = await this.#found({ owner }, note);
     const stored = known && (await this.#state(known.run, owner));
     return stored?.status === 'complete' || stored?.status === 'running';
   }
 
-  /** The answer to this request has begun to be delivered: a repetition may need the rest. */
+  /** Records that the answer to this request has begun, so that a repetition can find it. */
   remember(ask: Ask, run: RunId): void {
     const active = this.#registry.holder(run);
     if (active) active.leaving = undefined;
-    // A note was claimed for the run before that was begun, unless it is the successor of another one.
+    // The note was already claimed before the run began, unless the run is a successor.
     if (!ask.note || run !== ask.fresh) void this.#note(ask, { run });
   }
 
-  /** The client of the run has left before it had all of the answer. `left`: what the run does now. */
+  /** Records that the client left before it had the whole answer. `left`: what the run does now. */
   leave(ask: Ask, run: RunId, left: Left): void {
     const noted = this.#note(ask, { run, left });
     const active = this.#registry.holder(run);
     if (active) active.leaving = noted;
   }
 
-  /** Resolves once the store has the note, or has failed at it. */
+  /** Resolves once the store has the note, or has failed. */
   async #note({ owner, digest, session, note }: Ask, known: KnownRun): Promise<void> {
     const { configuration, store } = this.#context;
     const { clocks, resume } = configuration;
@@ -178,13 +181,13 @@ export class RunLookup {
       }
       const stored = await this.#begun(noted.run, owner, signal);
       if (stored && (await this.#isOfUse(ask, noted, stored))) return noted.run;
-      // Of all requests that cannot use this run, one begins the run that takes its place.
+      // All requests that can't use this run compete for its successor, and one of them begins it.
       note = successorNote(noted.run);
     }
     return undefined;
   }
 
-  /** Whether the run is, or will be, an answer, or the beginning of one. */
+  /** Whether the run is or will be at least the beginning of an answer. */
   async #isOfUse(ask: Ask, known: KnownRun, first: StoredRun): Promise<boolean> {
     const stored = await this.#settled(ask, known, first);
     if (stored?.status === 'running' || stored?.status === 'complete') return true;
@@ -194,7 +197,7 @@ export class RunLookup {
     return !isNothing && this.#isPartOfAnswer(known.run, ask);
   }
 
-  /** Of a run that has ended early, calls that were settled are an answer. */
+  /** For a run that ended early, settled calls count as an answer. */
   async #isPartOfAnswer(run: RunId, { owner, isJoinable }: Ask): Promise<boolean> {
     const whole = await this.#longPatience.answerOf(this.#context.store.read(run, owner, 0));
     if (!whole) return false;
@@ -203,7 +206,7 @@ export class RunLookup {
     return last !== undefined && wireOf(whole).delivered.endOf(last) === 'done';
   }
 
-  /** The run once it has ended, if it is about to: its client has left it. */
+  /** Waits for a run to end if it is about to, because its client left. */
   async #settled(
     { owner, signal }: Ask,
     { run, left }: KnownRun,
@@ -220,7 +223,7 @@ export class RunLookup {
     return stored;
   }
 
-  /** Another request with the same note may be a moment ahead of this one. */
+  /** Waits for a run that another request with the same note may be about to begin. */
   async #begun(run: RunId, owner: Owner, signal: AbortSignal): Promise<StoredRun | undefined> {
     const { time } = this.#context;
     const until_ms = time.now() + BEGIN_MAX_MS;
@@ -243,7 +246,7 @@ export class RunLookup {
       return isWanted && (await this.#isOfUse(ask, known, stored)) ? run : undefined;
     }
     if (left === 'detached' || (await this.#isOrphaned(run, owner, stored, signal))) return run;
-    // A client that asks again at once may be here before the replica that it has left, another one, has said so.
+    // A client that retries at once may arrive before another replica has noted that it left.
     if (left === undefined && (await this.#hasLeft(ask, requestNote(ask.digest), run)))
       return this.#ofRequest(ask);
     this.remember(ask, run);
@@ -251,8 +254,8 @@ export class RunLookup {
   }
 
   /**
-   * The run that this request was noted for. The note is taken, so that of several repetitions one gets the run, and the
-   * others get one of their own.
+   * The run noted for this request. Consumes the note, so that only one of several repetitions gets the run and the
+   * others begin their own.
    */
   async #taken(ask: Ask): Promise<KnownRun | undefined> {
     const { notes } = this.#context.store;
@@ -263,7 +266,10 @@ export class RunLookup {
     return known.left === undefined && (await this.#isLeaving(known, ask)) ? this.#taken(ask) : known;
   }
 
-  /** What the note says, once another request that is a moment ahead has put it, and what its client has done was noted. */
+  /**
+   * The content of the note, after waiting for a concurrent request to write it, and for a departure of its client to
+   * be recorded.
+   */
   async #noted(ask: Ask, note: NoteKey): Promise<KnownRun | undefined> {
     const { time } = this.#context;
     const until_ms = time.now() + BEGIN_MAX_MS;
@@ -283,17 +289,17 @@ export class RunLookup {
     return found === undefined ? undefined : knownRunIn(found);
   }
 
-  /** Whether there is a note by now that the client of the run has left it. */
+  /** Whether the note now says that the run's client left. */
   async #hasLeft(ask: Ask, note: NoteKey, run: RunId): Promise<boolean> {
     const known = await this.#found(ask, note);
     return known?.run === run && known.left !== undefined;
   }
 
-  /** Whether the client of a run that is under way here has left it. Resolves once that is noted. */
+  /** Whether the client of a run on this replica left it. Resolves once that is noted. */
   async #isLeaving({ run }: KnownRun, { signal }: Ask): Promise<boolean> {
     const active = this.#registry.holder(run);
     if (!active) return false;
-    // A connection is known to be closed only at the end of the turn in which its client asks again on another one.
+    // A closed connection is detected only at the end of the turn in which its client retries on another connection.
     await sleep(this.#context.time, 0, signal);
     const noted = active.leaving;
     await noted;
@@ -301,9 +307,9 @@ export class RunLookup {
   }
 
   /**
-   * A holder elsewhere that looks alive may just have died: either it gives another sign of life, or its lease lapses.
-   * A run without content is not waited for, since nothing of it could be kept: many samples of one prompt are asked for
-   * at once.
+   * Whether the run has lost its holder. A holder elsewhere that looks alive may have just died: wait for its next
+   * heartbeat or for its lease to expire. A run without content isn't awaited, because there is nothing to keep:
+   * clients may ask for many samples of one prompt at once.
    */
   async #isOrphaned(run: RunId, owner: Owner, first: StoredRun, signal: AbortSignal): Promise<boolean> {
     const { configuration, time } = this.#context;
@@ -327,10 +333,10 @@ export class RunLookup {
   }
 }
 
-/** What a note says once the request has it. */
+/** The note's content once this request has claimed it. */
 const ownNote = ({ fresh, digest, session }: Ask): string => JSON.stringify({ run: fresh, digest, session });
 
 export const keyNote = (name: string): NoteKey => ({ kind: 'idempotency', name });
-/** What takes the place of a run that has ended without a whole answer. */
+/** The successor of a run that ended without a whole answer. */
 export const successorNote = (run: RunId): NoteKey => ({ kind: 'successor', name: run });
 const requestNote = (digest: string): NoteKey => ({ kind: 'request', name: digest });

@@ -10,9 +10,9 @@ import type { Wire } from '../wires/common/wire.ts';
 import { wireOf } from '../wires/registry.ts';
 
 /**
- * A run that is over, with the events that end its stream, which its replica may have had no time to write: always the
- * same ones, so that they can be counted like the others. Settled calls are the answer of a run that was salvaged;
- * everything else ends with an error, so that nothing takes a partial for the whole.
+ * Adds the events that end the stream of a finished run, in case its replica could not write them. They are
+ * deterministic, so they have ordinals like all others. Settled calls are the answer of a salvaged run; everything else
+ * ends with an error, so that no client mistakes a partial answer for a complete one.
  */
 export function withEnding(run: RunId, stored: StoredRun): StoredRun {
   const { end, records } = stored;
@@ -29,11 +29,11 @@ function endingOf(run: RunId, stored: StoredRun, end: RunEnd, wire: Wire): reado
   if (journal.finish !== undefined) return wire.delivered.done;
   const settled = journal.tool_calls.find(({ closed }) => closed !== undefined);
   if (!settled || !isSalvaged(end)) return failure(run, journal, end, wire.delivered);
-  // Every call has an id, but for the one of the legacy `functions` interface.
+  // Only the call of the legacy `functions` interface has no id.
   return answerEnd(stored, end, wire, settled.id === '' ? 'function_call' : 'tool_calls');
 }
 
-/** How the answer ends after all that was sent: calls that were shown and are still open were cut. */
+/** The end of the answer after all stored events: calls that were shown and are still open were cut. */
 function answerEnd(
   stored: StoredRun,
   { status, cause = status }: RunEnd,
@@ -53,7 +53,7 @@ function answerEnd(
         events.push({ deltas: [...silent, ...deltas], payload });
         silent = [];
       },
-      // A replay makes it again of what is recorded.
+      // A replay recreates comments from the recorded deltas.
       comment: () => {},
       keep: (delta) => void silent.push(delta),
       storeFirst: () => {},
@@ -82,8 +82,8 @@ function failure(
 }
 
 /**
- * Whether a run has ended early, without a word to its client, so that the same request may continue what there is of
- * it: its replica died, its client left, or part of its journal was damaged. A run that was given up has sent an error.
+ * Whether a run ended early without telling its client, so that a repeated request may continue it: its replica was
+ * lost, its client left, or its journal was damaged. A run that was given up has sent an error.
  *
  * `stored`: the whole run.
  */
@@ -97,7 +97,7 @@ export function isLeftOver(stored: StoredRun): boolean {
   return last === undefined || (delivered.endOf(last) ?? delivered.announcedError?.(last)) === undefined;
 }
 
-/** Whether the client of the run cannot have had its whole answer: one whose journal was damaged later may have. */
+/** Whether the client can't have received the whole answer. If only the journal was damaged later, it may have. */
 export const isUnfinished = (end: RunEnd): boolean =>
   hasLeft(end) || (end.status === 'recovered_from_partial' && end.cause === 'replica_lost');
 

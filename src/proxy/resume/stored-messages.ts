@@ -8,34 +8,34 @@ import { Replay } from './replay.ts';
 import { withEnding } from './stored-ending.ts';
 import { answerOf } from './stored-runs.ts';
 
-/** What one answer may take; one message is sent however long it is. */
+/** Maximum size of a batch; a single message may exceed it. */
 const BATCH_CHARACTERS = 1_048_576;
 
-/** Ends a stream of chunks, and is no JSON: here the end is said otherwise. */
+/** Ends a stream of chunks. It isn't JSON, and batches signal the end themselves. */
 const DONE = '[DONE]';
 
-/** What was stored between two positions. */
+/** Stored messages between two positions. */
 export interface MessageBatch {
-  /** JSON each. */
+  /** One JSON text per message. */
   readonly messages: readonly string[];
   readonly from: Cursor;
   readonly to: Required<Cursor>;
-  /** Nothing else was stored. */
+  /** The batch reaches the end of what is stored. */
   readonly isUpToDate: boolean;
-  /** Nothing more will be. */
+  /** No more messages will be stored. */
   readonly isClosed: boolean;
 }
 
-/** Where a reader begins: `end` is where the stored run ends. */
+/** Where a reader begins; `end` is the end of the stored run. */
 export type Start = Cursor | 'end';
 
-/** The events of a run, in batches, as far as they are stored: what has an ordinal there keeps it. */
+/** The stored events of a run, in batches. Stored events keep their ordinals. */
 export class StoredMessages {
   readonly #run: RunId;
   readonly #owner: Owner;
   readonly #context: RunContext;
   readonly #replay: Replay;
-  /** Those that were read and not given out yet, oldest first. */
+  /** Messages read but not yet returned, oldest first. */
   readonly #pending: string[] = [];
   #start: Start | undefined;
   #at: Required<Cursor>;
@@ -55,14 +55,14 @@ export class StoredMessages {
     });
   }
 
-  /** The last state of the run that was read. */
+  /** The state of the run at the last read. */
   get stored(): StoredRun | undefined {
     return this.#stored;
   }
 
   /**
-   * What comes next; it may be nothing. Throws `run_not_found`, `store_unavailable`, and `cursor_ahead` where the reader has events
-   * that the store has lost, or that others have taken the place of.
+   * The next batch, which may be empty. Throws `run_not_found`, `store_unavailable`, and `cursor_ahead` if the reader
+   * has events that the store lost or replaced.
    */
   async next(): Promise<MessageBatch> {
     if (this.#pending.length === 0) await this.#read();
@@ -90,7 +90,7 @@ export class StoredMessages {
     const { store } = this.#context;
     const read = (from: number) => answerOf(store.read(this.#run, this.#owner, from), this.#context);
     let stored = await read(this.#replay.seen);
-    // Only the whole of it says how it ends.
+    // The ending depends on the whole run.
     if (stored && stored.status !== 'running' && this.#replay.seen > 0) stored = await read(0);
     if (!stored) throw apiError('run_not_found');
     this.#stored = stored;
@@ -100,7 +100,7 @@ export class StoredMessages {
     if (cursor > seq || replacedFrom(takeovers, epoch) < cursor)
       throw unreachable(stored, { run: this.#run, cursor, epoch, tail: [] });
     this.#takeovers = takeovers;
-    // What was read is in `#pending`.
+    // Replaying adds the payloads to `#pending`.
     for (const _ of this.#replay.pieces(records, takeovers));
     if (this.#start !== 'end') return;
     this.#start = undefined;

@@ -11,16 +11,16 @@ import type { RunContext } from '../run/context/run-context.ts';
 import type { ActiveRun } from '../run/run-registry.ts';
 import { keyNote, knownRunIn } from './run-lookup.ts';
 
-/** A store that has not answered for this long counts as unreachable. */
+/** The store counts as unreachable after this long without an answer. */
 const ANSWER_MAX_MS = 5000;
-/** How often a store is asked whether a run has come further. */
+/** Interval at which a run's progress is polled. */
 const POLL_MS = 50;
-/** Another replica takes the run over in every round: more of them than this means that something is wrong. */
+/** In each round another replica must have taken the run over; more rounds than this indicate a defect. */
 const CANCEL_ROUNDS_MAX = 5;
 
 /**
- * The whole run. Throws `run_not_found` for one that is unknown, expired, or another owner's, and
- * `store_unavailable` when that cannot be found out.
+ * The whole run. Throws `run_not_found` if it is unknown, expired or another owner's, and `store_unavailable` if the
+ * store does not answer.
  */
 export async function readRun(run: RunId, owner: Owner, context: RunContext): Promise<StoredRun> {
   const stored = await answerOf(context.store.read(run, owner, 0), context);
@@ -28,7 +28,7 @@ export async function readRun(run: RunId, owner: Owner, context: RunContext): Pr
   return stored;
 }
 
-/** The run that the last request with this key led to, whether it has begun or not. Throws as {@link readRun} does. */
+/** The run of the last request with this key, begun or not. Throws like {@link readRun}. */
 export async function runOfKey(key: string, owner: Owner, context: RunContext): Promise<RunId> {
   const note = await answerOf(context.store.notes.get(owner, keyNote(key)), context);
   const known = note === undefined ? undefined : knownRunIn(note);
@@ -37,8 +37,8 @@ export async function runOfKey(key: string, owner: Owner, context: RunContext): 
 }
 
 /**
- * Reads the run until its checkpoint has come to event `seq`, for as long as its replica lives, but no longer than a
- * lease lasts: clients are ahead of the checkpoint for a moment, in which they are not to be turned away.
+ * Reads the run until its checkpoint reaches event `seq`, while its replica lives, but no longer than a lease. Clients
+ * are briefly ahead of the checkpoint, and must not be refused for that.
  */
 export async function readUpTo(
   seq: number,
@@ -56,8 +56,9 @@ export async function readUpTo(
 }
 
 /**
- * Makes a run known that its store has never heard of, because it was away for as long as the run had a replica: an orphan
- * without a record, which can be taken over like any other. One that is known, or another owner's, stays as it is.
+ * Registers a run that the store has never seen because it was unavailable while the run had a replica. The result is
+ * an orphan without records, which can be taken over like any other. Known runs and those of other owners stay
+ * unchanged.
  */
 export async function makeKnown(run: RunId, owner: Owner, context: RunContext): Promise<void> {
   const { store } = context;
@@ -65,7 +66,7 @@ export async function makeKnown(run: RunId, owner: Owner, context: RunContext): 
   await answerOf(begun.catch(ignoreLostRace), context);
 }
 
-/** Ends the run as cancelled, whichever replica delivers it: a live holder elsewhere finds itself fenced. */
+/** Ends the run as cancelled, even if another replica delivers it: that replica is fenced. */
 export async function cancelStored(run: RunId, owner: Owner, context: RunContext): Promise<StoredRun> {
   const { store, time } = context;
   for (let round = 0; round < CANCEL_ROUNDS_MAX; round++) {
@@ -82,16 +83,16 @@ export async function cancelStored(run: RunId, owner: Owner, context: RunContext
   throw apiError('store_unavailable');
 }
 
-/** The next round sees what the other one did. */
+/** The next round sees the result of the other operation. */
 function ignoreLostRace(error: unknown): void {
   const isLost = error instanceof AcquireRefusedError || error instanceof StaleLeaseError;
   if (!isLost) throw error;
 }
 
-/** What the store says, within its time; `store_unavailable` when it does not. */
+/** Awaits the store's answer. Throws `store_unavailable` if it fails or takes too long. */
 export async function answerOf<Answer>(answer: Promise<Answer>, { time, log }: RunContext): Promise<Answer> {
   try {
-    // In a box: what the store says may be nothing, too.
+    // Wrapped, because the store's answer may be undefined.
     const known = await inTime(
       answer.then((value) => ({ value })),
       time,
@@ -100,7 +101,7 @@ export async function answerOf<Answer>(answer: Promise<Answer>, { time, log }: R
     if (!known) throw new Error(`the store has not answered for ${ANSWER_MAX_MS} ms`);
     return known.value;
   } catch (error) {
-    // It is what the answer means.
+    // The answer itself may be an ApiError.
     if (error instanceof ApiError) throw error;
     log.warn({ err: error }, 'the store cannot be read');
     throw apiError('store_unavailable');

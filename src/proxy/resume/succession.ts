@@ -21,19 +21,22 @@ const NEVER = new AbortController().signal;
 interface Succession {
   readonly run: RunId;
   readonly owner: Owner;
-  /** What of it the successor begins with: all, as it was left (see `isLeftOver`), or what a client has in common with it. */
+  /**
+   * The part of the run that the successor begins with: the whole leftover (see `isLeftOver`), or the events that it
+   * shares with a client.
+   */
   readonly stored: StoredRun;
-  /** Set where the successor is a fork (see `forkOf`): the client that is to have its own answer. */
+  /** Set for a fork (see `forkOf`): the position of the client that gets its own answer. */
   readonly fork?: Pick<Position, 'cursor' | 'tail'>;
-  /** Of the request, which the successor answers. */
+  /** The digest of the request that the successor answers. */
   readonly digest: string;
-  /** The request, where the successor is to keep it. */
+  /** The request, if the successor must store it. */
   readonly body?: string;
 }
 
 /**
- * What of a run becomes the beginning of another for this client, if it needs another: all that is left of one that has
- * ended early, or what both have where the client cannot be joined to it.
+ * The part of a run that becomes the beginning of another one for this client, if it needs one: the leftover of a run
+ * that ended early, or the common part if the client can't be joined to the run.
  */
 export function successionOf(
   stored: StoredRun,
@@ -46,9 +49,9 @@ export function successionOf(
 }
 
 /**
- * The run that continues what is left of one that has ended, or what a client has of one that was continued differently.
- * Runs stay as they are: what was delivered becomes the beginning of a new run, an orphan that can be taken over like any
- * other. Of all callers, one begins it; those that have the same answer get the same fork. Throws `store_unavailable`.
+ * The run that continues a leftover, or a client's version of a run that was continued differently. Existing runs stay
+ * unchanged: the delivered part becomes the beginning of a new run, an orphan that can be taken over like any other.
+ * Only one caller begins it; callers with the same answer share a fork. Throws `store_unavailable`.
  */
 export async function successorOf(left: Succession, context: RunContext): Promise<RunId> {
   const { run, owner, digest } = left;
@@ -61,7 +64,7 @@ export async function successorOf(left: Succession, context: RunContext): Promis
   if (kept !== claim) {
     const other = knownRunIn(kept)?.run;
     if (other && (await isBegun(other, owner, context))) return other;
-    // Its replica died with the claim.
+    // Its replica was lost after the claim.
     await answerOf(store.notes.put(owner, note, claim, ttl_ms), context);
   }
   await begin(fresh, left, context);
@@ -80,7 +83,7 @@ function noteOf({ run, fork }: Succession): NoteKey {
   return { kind: 'successor', name: `${run} ${answer}` };
 }
 
-/** The replica that has claimed the successor begins it at once. */
+/** Waits briefly, because the claiming replica begins the successor at once. */
 async function isBegun(run: RunId, owner: Owner, context: RunContext): Promise<boolean> {
   const { store, time } = context;
   const until_ms = time.now() + BEGIN_MAX_MS;
@@ -107,13 +110,13 @@ async function begin(fresh: RunId, left: Succession, context: RunContext): Promi
   };
   try {
     await answerOf(store.append(lease, [{ seq: 0, header: first, events: [] }, ...records]), context);
-    // What was held by a replica that continued the run differently is none of what this client has.
+    // Calls held by a replica that continued differently are no part of this client's answer.
     const held = fork ? undefined : await answerOf(readHeldCalls(store.notes, owner, run), context);
     if (held) await answerOf(noteHeldCalls(store.notes, owner, fresh, held, ttl_ms), context);
   } finally {
     await releaseLease(lease, context);
   }
-  // The answer continues: its model needs no notice that it was cut.
+  // The answer continues, so no notice may report it as cut.
   const { thread } = header;
   if (thread === undefined) return;
   const withdrawn = withdrawThreadNote(store.notes, owner, thread, run, ttl_ms);

@@ -8,19 +8,19 @@ import { wireOf } from '../wires/registry.ts';
 import { beyond, reachable, restoredAt } from './reachable.ts';
 import type { Position, Reader } from './reader.ts';
 
-/** The result of trying to take over an orphan that a reader waits for. */
+/** The result of trying to take over an orphaned run for a reader. */
 export type Takeover =
   | { readonly kind: 'won'; readonly run: Run; readonly resumption: Resumption }
-  /** A replica delivers it after all, or it has ended. */
+  /** Another replica delivers it, or it has ended. */
   | { readonly kind: 'lost' }
-  /** The client has events that no replica has any more. */
+  /** The client has events that are no longer stored. */
   | { readonly kind: 'unreachable'; readonly stored: StoredRun }
-  /** Nothing can be asked for in its name, and there is nothing that has to be delivered without. */
+  /** Its request is unknown, and nothing can be delivered without it. */
   | { readonly kind: 'not_resumable'; readonly stored: StoredRun };
 
 const LOST: Takeover = { kind: 'lost' };
 
-/** Tries to take the run over for a reader at `position`. Rejects when the store fails. */
+/** Tries to take the run over for a reader at `position`. Rejects if the store fails. */
 export async function takeOver(reader: Reader, position: Position, context: RunContext): Promise<Takeover> {
   const orphan = await context.store.read(reader.run, reader.owner, 0);
   if (orphan?.status !== 'running' || orphan.holder.state === 'alive') return LOST;
@@ -36,7 +36,7 @@ export async function takeOver(reader: Reader, position: Position, context: RunC
 
 interface Claim {
   readonly lease: Lease;
-  /** As it was before. */
+  /** The run before the takeover. */
   readonly orphan: StoredRun;
   readonly known: Run | undefined;
 }
@@ -47,9 +47,9 @@ async function underWay(
   position: Position,
   { store, metrics, log, configuration }: RunContext,
 ): Promise<Takeover> {
-  // Until it was fenced, its holder may have appended more.
+  // The previous holder may have appended events before it was fenced.
   const stored = await store.read(reader.run, reader.owner, 0);
-  // A cancellation does not wait for the run to become an orphan.
+  // A cancellation can win even while the run has a holder.
   const isOurs = stored?.status === 'running' && stored.epoch === lease.epoch;
   if (stored && !isOurs) return LOST;
   if (!stored || !reachable({ ...stored, holder: orphan.holder }, position)) {
@@ -64,7 +64,7 @@ async function underWay(
   );
   const tail = beyond(stored, position);
   const held = await readHeldCalls(store.notes, reader.owner, reader.run).catch((error: unknown) => {
-    // Without the names of what was cut, the rest is asked for all the same.
+    // The continuation works without the names of cut calls.
     log.warn({ run: reader.run, err: error }, 'held calls unknown: the store failed');
     return undefined;
   });
@@ -87,8 +87,8 @@ async function acquired(
 }
 
 /**
- * Replicas that were lost one after the other before they brought anything new. A replica that handed the run over has
- * left it in good health, and a client that is ahead of the log got further than the log can tell.
+ * Bars a run if several replicas in a row were lost without progress. Handovers don't count, because the replica was
+ * healthy; neither do clients ahead of the log, because the run got further than the log shows.
  */
 function barOf(stored: StoredRun, { cursor }: Position, max_takeovers: number): Bar | undefined {
   const { seq, holder } = stored;
@@ -96,18 +96,21 @@ function barOf(stored: StoredRun, { cursor }: Position, max_takeovers: number): 
   return isPoisoned ? 'poisoned' : undefined;
 }
 
-/** How many takeovers, up to the last one, have brought nothing new. */
+/** How many of the latest takeovers made no progress. */
 export const fruitlessTakeovers = ({ seq, takeovers }: Pick<StoredRun, 'seq' | 'takeovers'>): number =>
   takeovers.length - 1 - takeovers.findLastIndex((takeover) => takeover.seq < seq);
 
-/** Settled calls are delivered whatever else is missing, and an answer that is finished or has failed needs only its end. */
+/**
+ * Whether the run can end without its request: settled calls are delivered in any case, and an answer that has finished
+ * or failed needs only its end.
+ */
 export function endsWithoutRequest(stored: StoredRun, position: Position): boolean {
   const { transcript, ended, announcedError } = restoredAt(stored, position);
   const isOver = ended !== undefined || announcedError !== undefined || transcript.finish !== undefined;
   return isOver || transcript.closedCalls.length > 0;
 }
 
-/** Stands for a run of which only the stored part can be delivered: nothing is ever sent anywhere in its name. */
+/** A placeholder for a run whose request is unknown. Only its stored part is delivered; it never sends requests. */
 function unknownRun({ run, owner, resumable, signal, asked }: Reader, stored: StoredRun): Run {
   const { records } = stored;
   const { model = '', upstream = '', events = 'none' } = records[0]?.header ?? {};

@@ -10,8 +10,9 @@ import type { RunState } from './run-state.ts';
 const keyOf = (id: string) => ({ kind: 'answer_id', name: id }) as const;
 
 /**
- * A client knows an answer by the id of its beginning. A provider that keeps answers knows a recovered one by the id of
- * the attempt that finished it. Leaves a note that maps the first id to the second, for the next request that names it.
+ * Maps the id of an answer as its client knows it to the id of the attempt that finished it. The client has the id from
+ * the beginning of the answer; a provider that stores answers knows a recovered one by its last attempt. The next
+ * request that names the first id is translated.
  */
 export async function leaveAnswerId(
   { run, output, signal }: RunState,
@@ -28,7 +29,10 @@ export async function leaveAnswerId(
   await inTime(left, time, STORE_WAIT_MAX_MS);
 }
 
-/** Names answers in requests as their provider knows them. A store that fails or is slow delays no request for long. */
+/**
+ * Translates answer ids in requests to the ones that their provider knows. A failing or slow store never delays a
+ * request for long.
+ */
 export class AnswerIds {
   readonly #notes: Notes;
   readonly #patience: BestEffortStore;
@@ -41,7 +45,7 @@ export class AnswerIds {
     );
   }
 
-  /** The request as the provider is to have it; the same one if nothing has to be changed. Never rejects. */
+  /** The request for the provider; the same object if nothing changes. Never rejects. */
   async inPlace(wire: Wire, body: JsonBody, ownerOf: () => Owner): Promise<JsonBody> {
     const { previousAnswer: field } = wire;
     const id = field === undefined ? undefined : body.fields[field];

@@ -14,18 +14,20 @@ import type { RunContext } from './context/run-context.ts';
 import { HeldDocument } from './held-document.ts';
 import type { RunState } from './run-state.ts';
 
-/** After the finish reason only a usage report and `[DONE]` are expected; some servers then just stay silent. */
+/** After the finish reason only a usage report and `[DONE]` may follow, and some servers then stay silent. */
 const FINISH_WAIT_MS = 2_000;
-/** Chunks that are kept from after the finish reason. */
+/** Maximum number of events kept after the finish reason. */
 const AFTER_FINISH_MAX = 16;
-/** A call that such a finish cut short was cut by the model's own limit, not by a fault: asking again would not help. */
+/** With these reasons, a cut call is due to a limit of the model: another attempt would not help. */
 const CUTTING_FINISHES: ReadonlySet<string> = new Set(['length', 'max_tokens', 'content_filter']);
 /** Attempts that produce the answer from its beginning. */
 const FROM_THE_TOP: ReadonlySet<PlannedAttempt['mode']> = new Set(['first', 'replay', 'restart']);
-/** The overhead is measured for one batch in so many: looking at the clock costs more than most of what it measures. */
+/**
+ * Overhead is sampled once per this many batches, because reading the clock costs more than most of the measured work.
+ */
 const OVERHEAD_SAMPLE = 64;
 
-/** An attempt under the clocks that the run and its target have. `hasStandIn`: another target can be asked in its place. */
+/** Creates an attempt with the clocks of the run and its target. `hasStandIn`: another target can replace it. */
 export function newAttempt(
   target: RunTarget,
   request: AttemptRequest,
@@ -45,7 +47,7 @@ export function newAttempt(
   return new Attempt(transport, sent, { clocks: { ...limits, hedge }, event_bytes }, time, signal);
 }
 
-/** Reads one attempt into the run, event by event, until it is whole or interrupted. */
+/** Reads one attempt into the run, event by event, until the answer is complete or interrupted. */
 export class AttemptReader {
   readonly #state: RunState;
   readonly #planned: PlannedAttempt;
@@ -54,11 +56,11 @@ export class AttemptReader {
   readonly #onAnswer: () => void;
   readonly #reader: WireReader;
   readonly #offset: number;
-  /** What the attempt said last. */
+  /** The phase of the attempt's last content. */
   #phase: Phase = 'connect';
-  /** Set when the answer is whole. */
+  /** Set once the answer is complete. */
   #ending: Answer | undefined;
-  /** Set where the answer is not whole although it ended as one. */
+  /** Set if the answer ended but is unusable. */
   #end: AttemptEnd | undefined;
   #held: HeldDocument | undefined;
   /** The last event with content. */
@@ -67,12 +69,12 @@ export class AttemptReader {
   readonly #chunkGaps: ChunkGaps | undefined;
   #finishedChoices = 0;
   #batches = 0;
-  /** Up to here the transcript may grow without being counted anew. */
+  /** Below this size, the transcript need not be measured again. */
   #unlimited_bytes = 0;
-  /** When the events came that are being taken. */
+  /** When the current batch of events arrived. */
   #at_ms: number;
 
-  /** `onAnswer` is called when the attempt has said something. */
+  /** `onAnswer` is called on the attempt's first content. */
   constructor(
     state: RunState,
     planned: PlannedAttempt,
@@ -96,7 +98,7 @@ export class AttemptReader {
     this.#ending = { ...ending, after: this.#after, cutShort: false };
   }
 
-  /** `source`: where its events come from, if some have come already. */
+  /** `source`: the source of events, if it isn't the attempt itself. */
   async run(source: Pick<Attempt, 'open' | 'read'> = this.#attempt): Promise<AttemptReport> {
     if (this.#ending) this.#attempt.finishWithin(FINISH_WAIT_MS);
     if (await source.open()) {
@@ -107,7 +109,7 @@ export class AttemptReader {
     return this.report;
   }
 
-  /** How the attempt is doing, or has done once it is over. */
+  /** The state of the attempt, or its result once it is over. */
   get report(): AttemptReport {
     const { attempts, transcript } = this.#state;
     const { deltas, characters } = attempts.arrived;
@@ -140,7 +142,7 @@ export class AttemptReader {
       else this.#takeOther(event);
       if (this.#attempt.isOver) break;
     }
-    // The last of a whole answer leaves together with what ends it, in one write.
+    // The last events of a complete answer leave in one write with its end.
     const isLast = this.#attempt.isDone && this.#isWhole();
     const blocked = isLast ? undefined : this.#state.output.flush(at_ms);
     if (this.#batches++ % OVERHEAD_SAMPLE === 0) {
@@ -150,20 +152,20 @@ export class AttemptReader {
     return blocked && this.#hold(blocked);
   };
 
-  /** The client, or the store, is slower than the provider, which waits for it. */
+  /** Pauses the clocks while the client or the store is slower than the provider. */
   async #hold(blocked: Promise<void>): Promise<void> {
     const resume = this.#attempt.pauseClocks();
     await blocked;
     resume();
   }
 
-  /** The answer has ended, and nothing in it is still to be {@link #complete looked at}. */
+  /** The answer has ended, and {@link #complete} has nothing left to check. */
   #isWhole(): boolean {
     const { transcript, facts } = this.#state;
     return !!this.#ending && !this.#held && !transcript.hasOpenCalls && !facts.expectsJson;
   }
 
-  /** An event without any part of the answer. */
+  /** Handles events that aren't part of the answer. */
   #takeOther(event: Exclude<WireEvent, AnswerEvent>): void {
     switch (event.kind) {
       case 'done':
@@ -181,7 +183,7 @@ export class AttemptReader {
     }
   }
 
-  /** After the finish reason the answer is whole, whatever comes then. */
+  /** After the finish reason the answer is complete, whatever follows. */
   #interrupt(end: AttemptEnd): void {
     if (this.#ending) this.#ending = { ...this.#ending, cutShort: true };
     else this.#attempt.stop(end);
@@ -204,22 +206,22 @@ export class AttemptReader {
       this.#accept(deltas, event, true);
       return;
     }
-    // The finish chunk is sent at the end, together with all that belongs there.
+    // The finish chunk is sent at the end, with everything that belongs there.
     this.#accept(deltas.filter(isContent), event, false);
     if (!this.#attempt.isOver) this.#finish(reason, event);
   }
 
-  /** A usage report, filter results; not pings, and no second answer. */
+  /** Keeps reports such as usage and filter results, but no pings and no second answer. */
   #takeAfterFinish(event: AnswerEvent): void {
     const isReport = !event.ping && event.deltas.every((delta) => !isContent(delta));
     if (!isReport) return;
     this.#note(event.deltas);
     if (this.#after.length < AFTER_FINISH_MAX) this.#after.push(event);
-    // However much that says nothing comes before it, the client gets the report.
+    // The usage report is kept even if the buffer is full.
     else if (event.deltas.some(isUsage)) this.#after[AFTER_FINISH_MAX - 1] = event;
   }
 
-  /** Takes what is new out of the deltas, and makes it part of the run. */
+  /** Removes what the client has already seen from the deltas, and adds the rest to the run. */
   #accept(told: readonly Delta[], event: AnswerEvent, intact: boolean): void {
     const { run_bytes } = this.#context.configuration.limits;
     if (this.#held) {
@@ -250,7 +252,7 @@ export class AttemptReader {
     this.#unlimited_bytes = Math.min(run_bytes, counted_bytes) - output.forwarded_bytes;
   }
 
-  /** `held_bytes`: by the answer, as far as it has come. */
+  /** `held_bytes`: memory held by the answer so far. */
   #count(held_bytes: number): void {
     const { run, transcript } = this.#state;
     if (!run.memory || held_bytes <= run.memory.said_bytes) return;
@@ -264,7 +266,7 @@ export class AttemptReader {
     held?.show((deltas, event, intact) => this.#accept(deltas, event, intact));
   }
 
-  /** What the provider does itself parts the text before it from the text after it. False if that does not join. */
+  /** Provider tools separate the text before them from the text after. False if the text before does not join. */
   #interject(event: AnswerEvent): boolean {
     this.#showHeld();
     const { splice } = this.#planned;
@@ -272,19 +274,19 @@ export class AttemptReader {
     const held = splice.interject();
     if (this.#event && held.length > 0) this.#state.accept(held, this.#event, false, this.#at_ms);
     if (!this.#stopRejected(splice)) return true;
-    // The text before it does not join and is not shown; that a tool may have run is known all the same.
+    // The text before the tool does not join and is not shown, but the run must know that a tool may have run.
     if (event.deltas.length > 0) this.#state.accept(event.deltas, event, true, this.#at_ms);
     return false;
   }
 
-  /** True if the seam has rejected the attempt, which is stopped. */
+  /** Stops the attempt and returns true if the seam has rejected it. */
   #stopRejected({ rejection: reason }: Splice): boolean {
     if (reason === undefined) return false;
     this.#attempt.stop({ kind: 'seam_rejected', reason });
     return true;
   }
 
-  /** What the attempt is doing, for its clocks and for the phase of an interruption. The finish reason, if it came. */
+  /** Updates the phase and the clocks. Returns the finish reason, if it arrived. */
   #note(deltas: readonly Delta[]): string | undefined {
     const wasSilent = this.#phase === 'first_token';
     let saysSomething = false;
@@ -303,7 +305,7 @@ export class AttemptReader {
     return reason;
   }
 
-  /** A model that is known to be at work is waited for like one that thinks aloud. */
+  /** A model that is known to be working gets the same time as one that streams its reasoning. */
   #noteWork(): void {
     if (this.#phase === 'first_token') {
       this.#phase = 'reasoning';
@@ -329,7 +331,7 @@ export class AttemptReader {
     else this.#attempt.stop({ kind: 'eof', done: false });
   }
 
-  /** Requests that are never spliced pass as they came; only their end is looked at. */
+  /** Requests that are never spliced pass unchanged; only their end is observed. */
   #forward(event: AnswerEvent): void {
     this.#event = event;
     this.#note(event.deltas);
@@ -343,7 +345,7 @@ export class AttemptReader {
     }
   }
 
-  /** Looks whether what was said is whole, now that nothing more will come. */
+  /** Checks whether the answer is complete, now that the attempt has ended. */
   #complete(): void {
     const ending = this.#ending;
     const state = this.#state;
@@ -356,7 +358,7 @@ export class AttemptReader {
       this.#unusable('document');
       return;
     }
-    // A part of the answer is less than a whole one that does not parse.
+    // A partial answer is worth less than a complete one that does not parse.
     if ((ending || !state.hasSpare) && !state.signal.aborted) this.#showHeld();
     if (!ending || ending.forwarded) return;
     if (!this.#attempt.isDone) this.#ending = { ...ending, cutShort: true };

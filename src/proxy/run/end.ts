@@ -19,7 +19,7 @@ import { leaveCutNote, leaveLostCalls } from './notices/record-notices.ts';
 import { type RunState, SUPERSEDED } from './run-state.ts';
 import type { ReportedFailure } from './targets/run-targets.ts';
 
-/** Nothing is left to try: the client gets an error, in the stream or instead of it. */
+/** Ends a run without options left: the client gets an error, in the stream or instead of it. */
 export async function giveUp(
   state: RunState,
   client: Client,
@@ -40,7 +40,7 @@ export async function giveUp(
     const { stream_id } = output;
     const { settled: forwarded, unfinished } = state.forwardedCalls;
     const failure = { interruption, why, attempts: attempts.count, created_at_ms, stream_id, forwarded };
-    // Stored first: once the client knows that this was all, no other replica may know less.
+    // Stored first: once the client has the end, no other replica may lack part of the answer.
     await state.persist();
     await leaveCutNote(state, end, context);
     if (forwarded.length > 0) await leaveLostCalls(state, unfinished, context);
@@ -50,7 +50,7 @@ export async function giveUp(
   const { id, wire } = state.run;
   const named = { 'holdfast-run-id': id };
   if (refusal && refusal.status >= 400) {
-    // The provider's refusal is meant for the client, so it passes word for word.
+    // The provider's refusal is meant for the client, so it passes verbatim.
     client.reject(
       refusal.status,
       { ...responseHeaders(refusal.headers, target.upstream), ...named },
@@ -70,7 +70,7 @@ export async function giveUp(
   return close(state, client, end, 'rejected');
 }
 
-/** Seals the run as it ended here. */
+/** Stores the end of the run on this replica. */
 export async function close(
   state: RunState,
   client: Client,
@@ -82,7 +82,7 @@ export async function close(
   return outcome;
 }
 
-/** The signal of the run has aborted: the run ends without an answer, or is left to another replica. */
+/** The run's signal has aborted: end it without an answer, or leave it to another replica. */
 export async function abandon(state: RunState, client: Client, context: RunContext): Promise<Outcome> {
   const { reason } = state.signal;
   if (reason === HAND_OVER || reason === SUPERSEDED) return withdraw(state, client);
@@ -97,7 +97,10 @@ export async function abandon(state: RunState, client: Client, context: RunConte
   return 'cancelled';
 }
 
-/** Whether another client waits for the run by now: the request may come again before the first one is known to have gone. */
+/**
+ * Whether another client now waits for the run: a repeated request may arrive before we notice that the first client
+ * disconnected.
+ */
 async function isRead({ run }: RunState, { store, time }: RunContext): Promise<boolean> {
   const note = store.notes.get(run.owner, { kind: 'reader', name: run.id });
   const isNoted = note.then(
@@ -114,14 +117,14 @@ async function withdraw(state: RunState, client: Client): Promise<Outcome> {
   return state.signal.reason === HAND_OVER ? 'handed_over' : 'superseded';
 }
 
-/** The status under which a run is stored that was given up after this interruption. */
+/** The final status of a run that is given up after this interruption. */
 export function finalStatus({ evidence }: Interruption, transcript: Transcript): FinalStatus {
   if (!isPartial(transcript)) return 'failed';
   if (evidence.kind === 'replica_lost') return 'recovered_from_partial';
   return evidence.kind === 'clock' ? 'timeout_partial' : 'failed';
 }
 
-/** R2: the calls that are proven closed are the answer; the others were cut, as those in `before` were earlier. */
+/** R2: the settled calls are the answer. The others were cut, like those in `before` earlier. */
 export async function finishWithToolCalls(
   state: RunState,
   { settle, cancel }: Extract<Plan, { kind: 'R2' }>,

@@ -12,7 +12,7 @@ import type { Target } from '../upstream/target.ts';
 import { wireIn } from '../wires/registry.ts';
 import type { Run } from './context/run.ts';
 
-/** Of each part of a partial answer, an error event brings no more than the end: its client was sent all of it. */
+/** An error event contains at most this much from the end of each part, because the client already has all of it. */
 const PART_CHARACTERS_MAX = 16_384;
 
 export interface Failure {
@@ -21,9 +21,9 @@ export interface Failure {
   /** Upstream requests made for the run. */
   readonly attempts: number;
   readonly created_at_ms: number;
-  /** The `id` of the chunks that the client was sent, if it was sent any. */
+  /** The `id` of the chunks sent to the client, if any. */
   readonly stream_id: string | undefined;
-  /** Settled calls of an answer with several choices, which is no transcript. */
+  /** Settled calls of an answer with several choices, which have no transcript. */
   readonly forwarded?: readonly SettledCall[];
 }
 
@@ -33,31 +33,31 @@ export interface StoredFailure {
   readonly retryable: boolean;
 }
 
-/** What an error reports of a failed run. */
+/** The facts that an error reports about a failed run. */
 interface FailedRun {
   readonly run: RunId;
-  /** `undefined` when its journal has lost that. */
+  /** `undefined` if the journal has lost it. */
   readonly created_at_ms: number | undefined;
-  /** The `id` of the chunks that its client was sent. */
+  /** The `id` of the chunks sent to the client. */
   readonly stream_id: string | undefined;
-  /** Upstream requests made for it, where that is known. */
+  /** Upstream requests made for it, if known. */
   readonly attempts?: number;
   readonly cause: string;
   readonly retryable: boolean;
-  /** How long the provider asked to wait before it is asked again. */
+  /** The wait that the provider asked for, in milliseconds. */
   readonly retry_after_ms?: number | undefined;
-  /** The last word on it, as the error itself says it. */
+  /** The error's own message, repeated. */
   readonly message: string;
 }
 
-/** The error event that ends a stream which could not be finished. */
+/** The error event that ends a stream that could not be finished. */
 export function failureEvent(
   { id }: Run,
   transcript: Transcript,
   { interruption, why, attempts, created_at_ms, stream_id, forwarded = [] }: Failure,
 ): object {
   const { retry_after_ms } = interruption;
-  // What the client is to act on. The message also has what interrupted the answer before.
+  // The cause for the client to act on. The message also contains the original interruption.
   const cause = why === 'context_full' ? 'context_overflow' : interruption.cause;
   const { reasoning, text, refusal, closedCalls, providerTools } = transcript;
   const calls = [...closedCalls, ...forwarded];
@@ -76,7 +76,7 @@ export function failureEvent(
   };
 }
 
-/** The error event of a run that is replayed from the store: `cause` says what ended it. */
+/** The error event for a run that is replayed from the store. `cause`: why it ended. */
 export function storedFailureEvent(
   run: RunId,
   journal: JournalFold,
@@ -98,14 +98,14 @@ export function storedFailureEvent(
   };
 }
 
-/** The same as a response, where none was opened yet. */
+/** The failure as a response, for clients whose response was not opened yet. */
 export function failureResponse(
   { target: { name: upstream } }: { readonly target: Pick<Target, 'name'> },
   { interruption }: Pick<Failure, 'interruption'>,
 ): { status: number; body: string; headers?: Readonly<Record<string, string>> } {
   const { cause, evidence, message } = interruption;
   if (evidence.kind === 'limit') {
-    // Nothing is wrong with the request, which is what its cause would say.
+    // The request is fine, contrary to what the interruption's cause says.
     const code = LIMIT_CODES[evidence.limit] ?? 'run_too_large';
     const told = `The answer is larger than ${evidence.limit} allows.`;
     const error = { message: told, type: 'stream_interrupted', param: null, code };
@@ -129,7 +129,7 @@ export function failureResponse(
   return response('upstream_unavailable', errorObject('upstream_unavailable', { upstream, reason }));
 }
 
-/** The body of an error of ours that answers a run of which nothing was said, for later requests about that run. */
+/** Adds the run's id to the body of one of our errors, for later requests about that run. */
 export function withRunId(body: string, run_id: RunId): string {
   const { error } = JSON.parse(body) as { readonly error: object };
   return JSON.stringify({ error: { ...error, holdfast: { run_id } } });
@@ -140,7 +140,7 @@ const response = (code: ErrorCode, error: ErrorObject) => ({
   body: JSON.stringify({ error }),
 });
 
-/** Those of which it is not the answer alone that is too large. */
+/** Limits that concern more than a single answer. */
 const LIMIT_CODES: Readonly<Partial<Record<string, ErrorCode>>> = {
   'limits.memory_bytes': 'memory_exhausted',
 };
@@ -173,7 +173,7 @@ function messageOf(
   return errorObject('stream_interrupted', { reason: `${reason}; gave up ${words} (${why})` }).message;
 }
 
-/** Where there is nothing to say but how many attempts were made, there is no entry. */
+/** Reasons without an entry report only the number of attempts. */
 const GAVE_UP: Readonly<Partial<Record<GiveUp, string>>> = {
   permanent: "because another attempt can't help",
   plan_not_allowed: 'because recovery.plans forbids the plan that fits',
@@ -186,7 +186,7 @@ const GAVE_UP: Readonly<Partial<Record<GiveUp, string>>> = {
   retry_after: 'because the provider asked for a longer wait than recovery.retry_after_max_s',
 };
 
-/** Of the tools that the error is about. */
+/** Names of the tools that the error concerns. */
 function namesOf(tools: readonly ProviderTool[], why: GiveUp): string {
   const meant = why === 'tool_running' ? tools.filter(({ state }) => state === 'running') : tools;
   return [...new Set(meant.map(({ name }) => `'${name}'`))].join(', ');
@@ -212,7 +212,7 @@ const CAUSES: Readonly<Record<Cause, string>> = {
   quota: 'the quota is spent',
 };
 
-/** The `holdfast` object of the error that ends a stream: everything a client needs to save the partial answer. */
+/** The `holdfast` object of the final error: everything a client needs to save the partial answer. */
 function failureDetails(failed: FailedRun, partial: PartialAnswer): object {
   const { run, created_at_ms, stream_id, attempts, cause, retryable, retry_after_ms, message } = failed;
   const said = partial.text || partial.refusal;

@@ -13,13 +13,13 @@ import type { RunContext } from './context/run-context.ts';
 import { type AttemptPlanner, type ForeseenAttempt, OUTRUN, type Remedy } from './next-attempt/planner.ts';
 import type { RunState } from './run-state.ts';
 
-/** Batches of events that say nothing, kept from before the first one that says something. */
+/** Maximum number of batches kept before the first content. */
 const SIGNS_OF_LIFE_MAX = 16;
 
 /**
- * The hedges of one run, one at a time: while an attempt is silent, another target is asked for what is left of the answer.
- * If it speaks first, the silent attempt is interrupted, and the hedge carries out the plan that follows; if the attempt
- * speaks again, the hedge is cancelled.
+ * The hedges of one run, one at a time. While an attempt is silent, another target is asked for the rest of the answer.
+ * If the hedge answers first, the silent attempt is interrupted and the hedge carries out the plan for that
+ * interruption; if the attempt continues, the hedge is cancelled.
  */
 export class Hedging {
   readonly #budget: HedgeBudget;
@@ -36,7 +36,7 @@ export class Hedging {
     this.#context = context;
   }
 
-  /** From now on the attempt is hedged when it is silent. `report`: how it is doing. */
+  /** Hedges the attempt whenever it is silent. `report`: returns its current state. */
   watch(attempt: Attempt, planned: PlannedAttempt, report: () => AttemptReport): void {
     attempt.standIn = {
       begin: () => this.#begin(attempt, planned, report()),
@@ -44,7 +44,7 @@ export class Hedging {
     };
   }
 
-  /** The hedge under way, where it carries out what is decided now; any other one is cancelled. */
+  /** The running hedge, if it fits the chosen remedy; otherwise cancels it. */
   take(remedy: Remedy): Hedge | undefined {
     const hedge = this.#hedge;
     if (!hedge || !this.#planner().fulfil(hedge.foreseen, remedy)) {
@@ -57,7 +57,7 @@ export class Hedging {
     return hedge;
   }
 
-  /** Cancels the hedge under way, if there is one. */
+  /** Cancels the running hedge, if any. */
   release(): void {
     if (!this.#hedge) return;
     this.#hedge.cancel();
@@ -87,9 +87,9 @@ export class Hedging {
     });
   }
 
-  /** One that is still in the race has failed. That is no failure of the run, which waits for the attempt under way as before. */
+  /** A failed hedge is no failure of the run, which keeps waiting for its attempt. */
   #end(hedge: Hedge): void {
-    // A run that is not wanted any more ends both.
+    // An aborted run ends both.
     if (this.#hedge !== hedge || this.#state.signal.aborted) return;
     const { metrics, log, time } = this.#context;
     const { run } = this.#state;
@@ -104,7 +104,7 @@ export class Hedging {
   }
 }
 
-/** An attempt that is made before it is needed. What its provider sends is held until the attempt is taken. */
+/** An attempt made before it is needed. Its events are held until the attempt is taken. */
 export class Hedge {
   readonly foreseen: ForeseenAttempt;
   readonly attempt: Attempt;
@@ -129,7 +129,7 @@ export class Hedge {
     this.foreseen = foreseen;
     this.attempt = attempt;
     this.inquiry = inquiry;
-    // It only finds out whether something is said: the numbers that the run has for calls are not used up.
+    // This reader only detects content, so it must not use up the run's call numbers.
     let calls = 0;
     this.#reader = run.wire.reader(() => calls++, run.request, asksForRest(mode), isInBackground);
   }
@@ -138,7 +138,7 @@ export class Hedge {
     return this.#hasAnswered ? 'first_token' : 'connect';
   }
 
-  /** `onSpeech`: it has said something. `onEnd`: it is over, with an answer or without. */
+  /** `onSpeech`: called on the first content. `onEnd`: called when the attempt is over, with or without an answer. */
   begin({ onSpeech, onEnd }: { readonly onSpeech: () => void; readonly onEnd: () => void }): void {
     this.#onSpeech = onSpeech;
     this.#opened = this.attempt.open();
@@ -146,24 +146,24 @@ export class Hedge {
     this.#ended.then(onEnd, onEnd);
   }
 
-  /** It is an attempt of the run from now on: how it ends is for its reader. */
+  /** Makes it an attempt of the run, whose reader handles its end. */
   take(): void {
     this.inquiry?.end();
   }
 
-  /** It is not needed. */
+  /** Stops the hedge, which is not needed. */
   cancel(): void {
     this.inquiry?.end();
     this.attempt.stop({ kind: 'broken', code: 'CANCELLED' });
     this.#wanted.resolve(() => undefined);
   }
 
-  /** As {@link Attempt.open}. */
+  /** Like {@link Attempt.open}. */
   open(): Promise<boolean> {
     return this.#opened;
   }
 
-  /** As {@link Attempt.read}: first what was held. */
+  /** Like {@link Attempt.read}, starting with the held events. */
   async read(take: TakeEvents): Promise<void> {
     this.#wanted.resolve(take);
     if (!this.#hasSpoken) await this.#replay(take);
@@ -189,7 +189,7 @@ export class Hedge {
     return this.#handOver();
   };
 
-  /** The provider waits until the attempt is read. */
+  /** Holds back the provider until the attempt is read. */
   async #handOver(): Promise<void> {
     const resumeClocks = this.attempt.pauseClocks();
     const take = await this.#wanted.promise;
@@ -202,7 +202,7 @@ export class Hedge {
       await take(held.events, held.at_ms);
   }
 
-  /** True if any of the events says something. One that ends the attempt before that, ends the hedge. */
+  /** True if any of the events has content. An event that ends the attempt before that also ends the hedge. */
   #listen(events: readonly EventSourceMessage[]): boolean {
     for (const message of events) {
       const event = this.#reader.read(message);

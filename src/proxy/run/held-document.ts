@@ -3,14 +3,14 @@ import { parses } from '../../plans/tool-call.ts';
 import type { AnswerEvent } from '../wires/common/wire.ts';
 import type { RunState } from './run-state.ts';
 
-/** What an event weighs in memory besides its text. */
+/** Memory per event in addition to its text. */
 const EVENT_OVERHEAD_BYTES = 256;
 
 type Show = (deltas: readonly Delta[], event: AnswerEvent, intact: boolean) => void;
 
 /**
- * JSON for a client that asked for no stream, held back until it is whole: until then it can be asked for again as if
- * nothing had been said. Cutting it loses nothing, since such an answer is only ever generated again from its beginning.
+ * Holds back a JSON answer for a client without a stream until it is complete, so that it can be requested again as if
+ * nothing had been received. Nothing is lost, because such an answer is always regenerated from its beginning.
  */
 export class HeldDocument {
   readonly #events: Parameters<Show>[] = [];
@@ -18,7 +18,7 @@ export class HeldDocument {
   #bytes = 0;
   #isText = true;
 
-  /** `undefined` where something was said already, or where the answer is not to parse: a stop sequence may end it anywhere. */
+  /** `undefined` if the answer has begun, or if it need not parse: a stop sequence may end it anywhere. */
   static of({ facts, transcript }: RunState): HeldDocument | undefined {
     const { size, toolCalls, providerTools } = transcript;
     const isBegun = size > 0 || toolCalls.length > 0 || providerTools.length > 0;
@@ -26,12 +26,12 @@ export class HeldDocument {
     return isJson && !isBegun ? new HeldDocument() : undefined;
   }
 
-  /** Bytes held in memory. */
+  /** Memory used. */
   get bytes(): number {
     return this.#bytes;
   }
 
-  /** A refusal and calls of tools are answers as well. */
+  /** Refusals and tool calls are valid answers too. */
   get isUsable(): boolean {
     return !this.#isText || parses(this.#text);
   }

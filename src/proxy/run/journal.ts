@@ -6,35 +6,35 @@ import { inTime, sleep } from '../../lib/time.ts';
 import type { Resumption, Run } from './context/run.ts';
 import type { RunContext } from './context/run-context.ts';
 
-/** A store that has not given a lease for this long no longer holds back what is delivered. */
+/** How long delivery waits for the lease. */
 const LEASE_WAIT_MAX_MS = 1000;
 /** How long the end of a run waits for the store. */
 const END_WAIT_MAX_MS = 10_000;
-/** How long nothing is delivered because the store does not confirm that the run is still ours. */
+/** How long delivery waits for the store to confirm that this replica still holds the run. */
 const PROOF_WAIT_MAX_MS = 30_000;
-/** A store that failed to give a lease is asked again: a run that begins while it is away need not do without for ever. */
+/** Retry interval for the lease, so that a run begun during an outage of the store still gets one. */
 const LEASE_RETRY_MS = 500;
 
 /**
- * The journal of a run from the relay's side: takes events from the first moment on, although the store may still
- * be busy handing out the lease, and continues without a store that does not answer.
+ * The journal of a run as the relay uses it: accepts events at once, even while the lease is still being acquired, and
+ * continues without a store that doesn't respond.
  */
 export class RunJournal extends JournalWriter {
-  /** When the run began, on whatever replica. */
+  /** When the run began on any replica. */
   readonly created_at_ms: number;
-  /** The epoch in which events are recorded. */
+  /** The epoch for new events. */
   epoch: EpochName;
   readonly #context: RunContext;
   readonly #run: Run;
-  /** How many takeovers there have been up to it. */
+  /** The number of takeovers up to this epoch. */
   #takeovers: number;
-  /** Resolves once the store has given a lease, or never will. */
+  /** Resolves once the store has granted a lease, or never will. */
   readonly #ready: Promise<void>;
   #leased: Promise<void> | undefined;
-  /** Made when it is needed: aborts when the run has ended without a lease, and its end has waited long enough. */
+  /** Created on demand. Aborts when the run has ended without a lease and the wait for its end is over. */
   #over: AbortController | undefined;
 
-  /** `onStale`: another replica took the run over. */
+  /** `onStale`: called when another replica has taken the run over. */
   constructor(run: Run, context: RunContext, onStale: () => void, resumption?: Resumption) {
     const { store, scheduler, metrics, log, time } = context;
     const { lease, stored } = resumption ?? {};
@@ -59,21 +59,21 @@ export class RunJournal extends JournalWriter {
     this.#ready = lease ? Promise.resolve() : this.#acquire();
   }
 
-  /** Resolves once everything recorded is stored, or the store has failed at it, or does not answer. */
+  /** Resolves once all recorded events are stored, or the store has failed or timed out. */
   async stored(): Promise<void> {
     if (!this.isLeased) await this.#lease();
     await this.flush();
   }
 
   /**
-   * Whether the store confirms within half a minute that everything recorded is stored, and with that, that the run is
-   * ours. A store that fails, or does not answer, confirms nothing.
+   * Whether the store confirms within 30 seconds that all recorded events are stored, and therefore that this replica
+   * holds the run. False if the store fails or doesn't respond.
    */
   async proven(): Promise<boolean> {
     return (await inTime(this.confirm(), this.#context.time, PROOF_WAIT_MAX_MS)) ?? false;
   }
 
-  /** Others have taken the run over since, and perhaps ended it, and have added nothing to what was recorded here. */
+  /** Whether other replicas that took the run over, and may have ended it, added no events to this journal. */
   isUntouched({ seq, takeovers }: Pick<StoredRun, 'seq' | 'takeovers'>): boolean {
     const last = this.isLeased ? this.seq : 0;
     const isOurs = seq >= this.stored_seq && seq <= last && takeovers.length >= this.#takeovers;
@@ -81,8 +81,8 @@ export class RunJournal extends JournalWriter {
   }
 
   /**
-   * Takes the run back, of which the store has this. True once it is ours again, and what the store does not have of it is
-   * being stored; false if that failed, and the store has to be asked again what it has.
+   * Takes the run back from the given stored state. True once this replica holds it again and the missing events are
+   * being stored; false if that failed, and the stored state must be read again.
    */
   async takeBack({ epoch, seq, takeovers }: StoredRun): Promise<boolean> {
     const { store, metrics, log, time } = this.#context;
@@ -95,7 +95,7 @@ export class RunJournal extends JournalWriter {
       this.epoch = latestEpochName([...takeovers, { seq, mark }]);
       this.#takeovers = takeovers.length + 1;
       this.begin(lease, asked_ms);
-      // It was given up meanwhile; an unused lease would block the run.
+      // The run was given up meanwhile, and an unused lease would block it.
       if (lease && this.isOver) await store.release(lease);
       return !this.isOver;
     } catch (error) {
@@ -106,12 +106,12 @@ export class RunJournal extends JournalWriter {
     }
   }
 
-  /** Seals the run, with everything that was recorded; later, without being waited for, if the store is slow. */
+  /** Seals the run with all recorded events. If the store is slow, this continues in the background. */
   override close(end: JournalEnd): Promise<boolean> {
     return this.#conclude(() => super.close(end));
   }
 
-  /** Hands the run over, with everything that was recorded, as {@link close} does otherwise. */
+  /** Hands the run over with all recorded events, and waits like {@link close}. */
   override release(): Promise<boolean> {
     return this.#conclude(() => super.release());
   }
@@ -160,15 +160,15 @@ export class RunJournal extends JournalWriter {
   }
 
   /**
-   * The epoch to follow. A run that cannot be a new one may be this one all the same, if it is empty: the lease was given
-   * and the answer lost, and may have been handed over since, or a reader has made the run known before its replica could.
+   * The epoch to follow when acquiring the lease. An existing empty run may still be this one: the store granted the
+   * lease but its answer was lost, and the lease may have been handed over since; or a reader registered the run first.
    */
   async #epochBefore(before: 'nothing' | 'refused' | 'failed'): Promise<number> {
     if (before === 'nothing') return 0;
     const { store } = this.#context;
     const stored = await store.read(this.#run.id, this.#run.owner, 0);
     if (!stored || stored.records.length > 0) return 0;
-    // A store that gives runs back hands over what was given and not acknowledged: this holder is another one.
+    // Such a store already returns a lease that was granted but not acknowledged, so this holder is another replica.
     const isOthers = before === 'refused' || store.takeBack !== undefined;
     return isOthers && stored.holder.state === 'alive' ? 0 : stored.epoch;
   }

@@ -8,13 +8,12 @@ import type { Target } from '../upstream/target.ts';
 import type { Wire } from '../wires/common/wire.ts';
 import type { RunState } from './run-state.ts';
 
-/** What the client waits at most for a store that is slow. */
+/** How long the client waits for a slow store. */
 const CLOSE_WAIT_MAX_MS = 1000;
 
 /**
- * Answers a client that did not ask for a stream in the way of a target that gives none. `undefined` where the refusal
- * is to be taken like any other: the client asked for a stream, or has something of the answer, or the target is not of
- * that kind.
+ * Answers a client without a stream through a target that does not stream either. `undefined` if the refusal must be
+ * handled like any other: the client asked for a stream or has part of the answer, or the target does stream.
  */
 export async function answerWithoutStream(
   state: RunState,
@@ -28,7 +27,7 @@ export async function answerWithoutStream(
   if (!isAnswered && !refusesToStream(refusal)) return undefined;
   if (isAnswered) unstreamed.answer(target, refusal);
   else unstreamed.passOn(target);
-  // The journal does not have this answer: a repetition of the request must be answered anew.
+  // The journal doesn't contain this answer, so a repeated request must be answered anew.
   await inTime(state.close({ status: 'cancelled' }), time, CLOSE_WAIT_MAX_MS);
   return isAnswered ? 'complete' : 'rejected';
 }
@@ -40,12 +39,12 @@ function isAnswer({ status, body }: Refusal, wire: Wire): boolean {
 }
 
 const REFUSALS: ReadonlySet<number> = new Set([400, 404, 405, 422, 501]);
-/** A gateway may quote the provider's sentence within a long message. */
+/** A gateway may quote the provider's message within a long one. */
 const LOOKED_AT_BYTES = 16_384;
 
 /**
- * `stream`, or an option of it, is named as what is wrong: "Your organization must be verified to stream this model".
- * Taken too widely it costs one request more.
+ * The message blames `stream` or one of its options, e.g. "Your organization must be verified to stream this model". A
+ * false match costs one extra request.
  */
 const refusesToStream = ({ status, body }: Refusal): boolean =>
   REFUSALS.has(status) && /\bstream/i.test(Buffer.from(body).toString('utf8', 0, LOOKED_AT_BYTES));

@@ -18,7 +18,7 @@ import type {
 import type { RunJournal } from './journal.ts';
 import type { RestoredRun } from './restored-run.ts';
 
-/** Until then a failure can still be answered with a proper status. */
+/** Until the headers are sent, a failure can still get a proper status. */
 const HEADERS_WAIT_MS = 5_000;
 
 export interface OutputGateOptions {
@@ -27,52 +27,55 @@ export interface OutputGateOptions {
   readonly time: Time;
   readonly events: EventsMode;
   readonly facts: RequestFacts;
-  /** Asked for when the response is opened. */
+  /** Evaluated when the response is opened. */
   readonly headers: () => Readonly<Record<string, string>>;
-  /** Records every `data:` event, in the order in which they are sent. */
+  /** Records every `data:` event in the order of sending. */
   readonly journal: Pick<RunJournal, 'record' | 'stored' | 'flush' | 'proven' | 'confirmed_ms'>;
   readonly pauses: PauseWatch;
   readonly checkpoint: Pick<Configuration['checkpoint'], 'durability' | 'lease_ms'>;
-  /** Nothing leaves before the journal has its beginning: without the request in it, no replica could continue the run. */
+  /** Sends nothing before the journal's beginning is stored: no replica could continue the run without its request. */
   readonly storeFirst?: boolean;
-  /** The id of the event with this ordinal, where the client asked for ids. */
+  /** The id of the event with this ordinal, if the client asked for ids. */
   readonly idOf?: (seq: number) => string;
   readonly keepalive_ms: number;
-  /** The store does not confirm that the run is still ours, and has not said either that it is not. */
+  /** Called if the store can't confirm that this replica still holds the run, but hasn't denied it either. */
   readonly onUnproven: () => void;
-  /** What was delivered before this replica. */
+  /** Content delivered by earlier replicas. */
   readonly restored?: RestoredRun;
 }
 
 /**
- * The client's view of a run, and the only way to it: numbers, records and frames every event that the wire's writer makes,
- * in that order. Frames are collected, and leave together. With `write_ahead`, and after a pause of this process, they do
- * not leave before the store has them: until then another replica may have the run. A store that fails delays what else
- * has to be stored first, and what comes after a silence of the provider as long as that between two signs of life, and does
- * not keep it back. Opens the response with the first of them, or after five seconds. While there are none, the client gets
- * events that say nothing: the timers of many clients ignore comments.
+ * The client's view of a run, and its only output path: numbers, records and frames the events of the wire's writer, in
+ * that order. Frames are collected and sent together.
+ *
+ * With `write_ahead`, and after a pause of this process, frames wait until the store has them, because another replica
+ * may hold the run until then. In other modes a failing store delays only events that must be stored first, and events
+ * after a provider silence as long as the heartbeat interval; it never blocks them for good.
+ *
+ * The response opens with the first frames, or after five seconds. Until the next frames, the client gets empty events,
+ * because the timeouts of many clients ignore comments.
  */
 export class OutputGate {
   readonly #options: OutputGateOptions;
   readonly #answer: AnswerWriter;
   #seq = 0;
-  /** Deltas without an event of their own; recorded with the next one. */
+  /** Deltas without their own event, recorded with the next one. */
   #silent: Delta[] = [];
-  /** The attempt under way, until something of it is sent. */
+  /** The current attempt, until its first content is sent. */
   #segment: Segment | undefined;
   readonly #frameOf: typeof eventFrame;
   #frames = '';
   #needsStored: boolean;
   #state: 'open' | 'ended' | 'closed' = 'open';
   #isBlocked = false;
-  /** When something was last let through, or confirmed to be ours to send. */
+  /** When frames last passed, or were confirmed. */
   #passed_ms: number;
-  /** When anything was last written, and when it was more than a comment. */
+  /** Times of the last write, and of the last write with data. */
   #written_ms: number;
   #data_ms: number;
   #cancelTimer: () => void;
   #cancelProof: () => void = () => {};
-  /** Resolves with whether the run may be delivered although its lease is lost. */
+  /** Resolves with whether the run may continue although its lease is lost. */
   #dispute: Promise<boolean> | undefined;
 
   constructor(options: OutputGateOptions) {
@@ -105,22 +108,22 @@ export class OutputGate {
     }
   }
 
-  /** True once content was sent: from then on the answer has an identity that stays. */
+  /** True once content was sent, which fixes the answer's identity. */
   get begun(): boolean {
     return this.#answer.begun;
   }
 
-  /** What the provider calls the answer, once there is any of it. */
+  /** The provider's id for the answer, once it has begun. */
   get stream_id(): string | undefined {
     return this.#answer.id;
   }
 
-  /** The calls of an answer with several choices, which is sent as it comes. */
+  /** The calls of an answer with several choices, which is forwarded unchanged. */
   get forwardedCalls(): ForwardedCalls {
     return this.#answer.forwardedCalls ?? NO_CALLS;
   }
 
-  /** Bytes that they hold. */
+  /** The memory held by these calls. */
   get forwarded_bytes(): number {
     return this.#answer.forwarded_bytes ?? 0;
   }
@@ -135,34 +138,32 @@ export class OutputGate {
     return this.#answer.held_reasoning ?? 0;
   }
 
-  /** The whole response was handed to the client. */
+  /** The whole response has been handed to the client. */
   get ended(): boolean {
     return this.#state === 'ended';
   }
 
-  /**
-   * Shows `deltas`, which `event` brought. `intact`: nothing was taken out of the event, so it may pass as it came.
-   */
+  /** Shows the `deltas` of `event`. `intact`: nothing was removed, so the event may pass unchanged. */
   show(deltas: readonly Delta[], event: AnswerEvent, intact: boolean): void {
     this.#answer.show(deltas, event, intact);
   }
 
-  /** An event of a request that is never spliced: sent as it came. */
+  /** Forwards an event of a request that is never spliced. */
   forward(event: AnswerEvent): void {
     this.#answer.forward(event);
   }
 
-  /** The attempt of `segment` begins: what is sent from now on belongs to it. */
+  /** Assigns all further content to the attempt of `segment`. */
   begin(segment: Segment): void {
     this.#segment = segment;
   }
 
-  /** An attempt begins another answer: what the last one sent before any content is forgotten. */
+  /** Forgets what the last attempt sent before any content, because another answer begins. */
   restart(): void {
     this.#answer.restart();
   }
 
-  /** The calls were cut: what was held of them is dropped, what was shown is announced as cancelled. */
+  /** Cancels cut calls: held parts are dropped, shown ones are announced as cancelled. */
   cancelCalls(indexes: readonly number[], reason: string, attempt: number): void {
     this.#answer.cancelCalls(indexes, reason, attempt);
   }
@@ -171,36 +172,36 @@ export class OutputGate {
     this.#answer.advise(advisory);
   }
 
-  /** Collects what ends the answer, which leaves with the {@link end} of the response. */
+  /** Collects the end of the answer, which is sent by {@link end}. */
   finish(ending: Ending): void {
     this.#answer.finish(ending);
   }
 
-  /** What comes after the end of the answer, where that was sent already. */
+  /** Adds what follows the end of the answer, if that end was already sent. */
   finishRest(usage: Usage | undefined): void {
     this.#answer.finishRest(usage);
   }
 
-  /** The stream of a request that is never spliced has ended as it should. */
+  /** Ends the forwarded stream of a request that is never spliced. */
   finishForwarded(): void {
     this.#answer.finishForwarded();
   }
 
-  /** The answer could not be finished: one error event, and nothing that looks like an end. */
+  /** Sends an error event and no regular end, because the answer could not be finished. */
   fail(error: object): void {
     this.#answer.fail(error);
   }
 
-  /** Writes what was collected. The promise, if any, is the store's or the backpressure of a slow client. */
+  /** Writes the collected frames. Returns a promise while the store or a slow client must be awaited. */
   flush(now_ms: number): Promise<void> | undefined {
-    // An event that shows nothing yet ends no silence: what it is shown with would go unasked.
+    // Without frames, held events must not reset the silence: a later frame would skip the check.
     if (this.#frames === '' || this.#state !== 'open') return undefined;
     const waiting = this.#mayLeave(now_ms);
     if (!waiting) return this.#write(now_ms);
     return waiting.then((may) => (may ? this.#write(this.#options.time.now()) : undefined));
   }
 
-  /** Writes what was collected together with the end of the response. */
+  /** Writes the collected frames together with the end of the response. */
   async end(): Promise<void> {
     const { client, time } = this.#options;
     const waiting = this.#mayLeave(time.now());
@@ -212,17 +213,20 @@ export class OutputGate {
     this.#frames = '';
   }
 
-  /** The lease is lost: nothing leaves unless `permission` resolves with true. `undefined`: it is not lost any more. */
+  /**
+   * Holds frames back while the lease is lost, unless `permission` resolves with true. `undefined`: the lease is
+   * regained.
+   */
   hold(permission: Promise<boolean> | undefined): void {
     this.#dispute = permission;
   }
 
-  /** What waits for the store's proof waits no longer, and does not leave. */
+  /** Drops frames that wait for the store's confirmation. */
   cancelProof(): void {
     this.#cancelProof();
   }
 
-  /** Nothing more is sent: the client has gone or was answered without a stream, or the run is not ours any more. */
+  /** Stops all output: the client disconnected or was answered without a stream, or another replica has the run. */
   close(): void {
     if (this.#state === 'open') this.#stop('closed');
   }
@@ -234,26 +238,27 @@ export class OutputGate {
     this.#cancelProof();
   }
 
-  /** Whether what was collected may leave; undefined where nothing has to be waited for. */
+  /** Whether the collected frames may be sent; undefined if that needs no wait. */
   #mayLeave(now_ms: number): Promise<boolean> | undefined {
     const waiting = this.#dispute ?? this.#confirmation(now_ms);
-    // The lease may turn out to be lost while that is waited for.
+    // The lease may be lost during the wait.
     return waiting?.then((may) => this.#dispute ?? may);
   }
 
-  /** Resolves with whether the store has, or need not have, what was collected. */
+  /** Resolves with true once the collected frames are stored, or need not be. */
   #confirmation(now_ms: number): Promise<boolean> | undefined {
     const { journal, checkpoint, pauses } = this.#options;
     const silent_ms = now_ms - this.#passed_ms;
     this.#passed_ms = now_ms;
     const resumed_ms = pauses.resumedAt(now_ms);
-    // For as long as a lease, another replica may act on what it saw before this one gave a sign of life again.
+    // For the length of a lease, another replica may act on the state before this one's next heartbeat.
     const wasPaused =
       resumed_ms > Number.NEGATIVE_INFINITY && journal.confirmed_ms < resumed_ms + checkpoint.lease_ms;
     if (checkpoint.durability === 'write_ahead' || wasPaused) return this.#proof();
-    // What comes after a cancelled call that the client does not see, or begins what only the journal has the rest of.
+    // The frames follow an invisible cancellation, or begin something whose rest only the journal has.
     if (this.#needsStored) return journal.stored().then(() => true);
-    // The last sign of life may be as much older than what was let through last: the lease may lapse before the silence is as long.
+    // The last heartbeat may be older than the last frames by up to one interval, so the lease may expire before the
+    // silence is as long as a lease.
     const mayHaveLapsed = silent_ms * BEATS_PER_LEASE >= checkpoint.lease_ms;
     return mayHaveLapsed ? journal.flush().then(() => true) : undefined;
   }
@@ -297,14 +302,14 @@ export class OutputGate {
     let said = this.#segment ? this.#withSegment(this.#segment, deltas) : deltas;
     if (this.#silent.length > 0) {
       said = [...this.#silent, ...said];
-      // Only the journal distinguishes a call that was cancelled unseen from one that was closed.
+      // Only the journal distinguishes an invisibly cancelled call from a closed one.
       this.#needsStored ||= events === 'comments' && this.#silent.some(isCancel);
       this.#silent = [];
     }
     journal.record(keepPayload ? { deltas: said, payload } : { deltas: said });
   }
 
-  /** An attempt that adds nothing to the answer has no part in it. */
+  /** The segment is recorded with the attempt's first content. */
   #withSegment(segment: Segment, deltas: readonly Delta[]): readonly Delta[] {
     if (!deltas.some(partOf)) return deltas;
     this.#segment = undefined;
@@ -317,7 +322,7 @@ export class OutputGate {
     const wasOpened = client.opened;
     if (!wasOpened) this.#open();
     const isDue = (since_ms: number) => now_ms - since_ms >= keepalive_ms;
-    // An answer that is sent as one document has no events to keep it alive.
+    // An answer sent as one document has no events that could break the silence.
     const isBroken = wasOpened && !this.#isBlocked && isDue(this.#data_ms) && this.#breakSilence();
     if (!isBroken && !this.#isBlocked && (!wasOpened || isDue(this.#written_ms))) {
       this.#written_ms = now_ms;
@@ -328,10 +333,10 @@ export class OutputGate {
     this.#cancelTimer = time.after(wait_ms, () => this.#keepAlive());
   }
 
-  /** Sends an event that says nothing. False if the wire has none yet, or if what would come before it may not leave. */
+  /** Sends an empty event. False if the wire has none yet, or if earlier frames must wait. */
   #breakSilence(): boolean {
     if (this.#frames !== '' || !this.#answer.breakSilence()) return false;
-    // After so long a silence the run may be another replica's, which would give this ordinal to another event.
+    // After this silence another replica may hold the run and use this ordinal for another event.
     this.#needsStored = true;
     void this.flush(this.#options.time.now());
     return true;

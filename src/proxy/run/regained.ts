@@ -8,16 +8,16 @@ import type { RunJournal } from './journal.ts';
 import { lostCallKey } from './notices/lost-calls.ts';
 import { withdrawThreadNote } from './notices/thread-notice.ts';
 
-/** How long nothing is delivered because the store does not say what it has, or does not give the run back. */
+/** How long delivery waits for the store to answer and to return the run. */
 const REGAINED_WITHIN_MS = 30_000;
 const LOOK_AGAIN_MS = 50;
 
 /**
- * Whether a run whose lease is lost may be delivered to its end all the same: replicas that could not hear of this one have
- * taken it over and finalised it, or have handed it over, and no client has got anything of it from them. Then it is taken
- * back, and what they have noted of it for its thread as well; where the store cannot do that, it is delivered without a
- * journal, as nothing that has ended can be taken over any more. Resolves with false once the run is another replica's, and
- * where the store does not say in time. Never rejects.
+ * Whether a run with a lost lease may still be delivered: replicas that missed this one's heartbeats took it over and
+ * salvaged it or handed it over, but no client received anything from them. The run is then taken back, and the notices
+ * for its thread are withdrawn. If the store can't return a run, it continues without a journal, because an ended run
+ * can't be taken over again. Resolves with false once another replica has the run, or if the store does not answer in
+ * time. Never rejects.
  */
 export async function regained(
   run: Run,
@@ -34,7 +34,7 @@ export async function regained(
     if (stored === undefined) continue;
     if (!stored || !journal.isUntouched(stored) || isEnded(stored)) return false;
     if (stored.holder.state === 'alive') {
-      // It may be about to finalise the run, or to hand back what it was given too late.
+      // The holder may be about to salvage the run, or to hand back a takeover that came too late.
       held_ms ??= time.now();
       if (time.now() - held_ms >= lease_ms) return false;
       continue;
@@ -43,7 +43,7 @@ export async function regained(
       if (!(await journal.takeBack(stored))) continue;
       log.warn({ run: run.id }, 'taken back: other replicas took the run over but added nothing');
     } else {
-      // There, no event may be shown that is not stored; and what has not ended may be taken over.
+      // `write_ahead` forbids showing events that aren't stored, and a run that hasn't ended may be taken over.
       if (durability === 'write_ahead' || !stored.end) return false;
       journal.begin(undefined, time.now());
       log.warn({ run: run.id }, 'another replica salvaged the run: it continues without checkpoints');
@@ -54,7 +54,7 @@ export async function regained(
   return false;
 }
 
-/** What the store has of the run: null where it has nothing, undefined where it does not say. */
+/** The stored run: null if there is none, undefined if the store does not answer. */
 async function look(
   { id, owner }: Run,
   { stored_seq }: RunJournal,
@@ -64,7 +64,7 @@ async function look(
   return inTime(asked, time, STORE_WAIT_MAX_MS);
 }
 
-/** By anything but a salvage. */
+/** Ended by anything other than a salvage. */
 const isEnded = ({ end }: StoredRun): boolean => end !== undefined && end.cause !== REPLICA_LOST;
 
 async function withdrawNotices(run: Run, { configuration, store, time, log }: RunContext): Promise<void> {

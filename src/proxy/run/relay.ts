@@ -25,15 +25,15 @@ import { type ReportedFailure, RunTargets } from './targets/run-targets.ts';
 import { conversationOf } from './targets/targets-of-run.ts';
 
 /**
- * Delivers one run: makes an attempt and shows the client what it says. When the attempt ends, either the answer is whole,
- * or the interruption is classified, the planner chooses a plan, and the loop makes the attempt that carries it out.
+ * Delivers one run: makes an attempt and shows its output to the client. When the attempt ends, either the answer is
+ * complete, or the interruption is classified, the planner chooses a plan, and the loop makes the next attempt.
  *
- * Each object owns one kind of fact: `report` one attempt, `state` the run, `targets` which target is asked, `planner` how the
- * rest is asked for, `hedging` what another target says meanwhile. The decisions themselves are pure functions in
+ * Each object owns one kind of fact: `report` one attempt, `state` the run, `targets` the choice of target, `planner`
+ * the way to request the rest, `hedging` the output of a second target. The decisions themselves are pure functions in
  * `interrupts/` and `plans/`. docs/life-of-a-run.md has the diagram.
  *
- * A run that another replica began (`resumption`) takes the same way: what that replica delivered counts as an attempt that
- * the loss of the replica interrupted.
+ * A run from another replica (`resumption`) takes the same path: that replica's output counts as an attempt interrupted
+ * by the loss of the replica.
  */
 export async function relay(
   run: Run,
@@ -54,7 +54,7 @@ export async function relay(
     const needsSummary = mayAsk(begun, resumption) && isTooLarge(begun);
     const shorter = needsSummary ? await compressedAhead(begun, context) : undefined;
     const first = firstAttempt(target, run, begun.facts, context, shorter);
-    // Most runs are never interrupted.
+    // Created lazily, because most runs are never interrupted.
     const plannerOfRun = (): AttemptPlanner => {
       if (planner) return planner;
       const targets = choice ?? new RunTargets(run.id, [target], context);
@@ -69,7 +69,7 @@ export async function relay(
     return outcome;
   } catch (error) {
     watch?.ended({ outcome: 'failed' });
-    // While this replica lives, no other one takes over what it holds.
+    // No other replica takes over what a living replica holds.
     if (state) await state.release();
     else if (resumption) await context.store.release(resumption.lease);
     throw error;
@@ -81,18 +81,18 @@ export async function relay(
   }
 }
 
-/** A provider may yet be asked for something of the answer. */
+/** Whether a provider may still be asked for part of the answer. */
 const mayAsk = ({ restored }: RunState, resumption: Resumption | undefined): boolean =>
   !restored?.ended && !restored?.announcedError && resumption?.barred === undefined;
 
-/** What it takes to deliver a run. */
+/** Everything needed to deliver a run. */
 interface Delivery {
   readonly state: RunState;
-  /** The targets, where there are several. */
+  /** Set if there are several targets. */
   readonly choice: RunTargets | undefined;
-  /** Makes the planner when it is needed first. */
+  /** Creates the planner on first use. */
   readonly plannerOfRun: () => AttemptPlanner;
-  /** Where silent targets are hedged. */
+  /** Set if silent targets are hedged. */
   readonly hedging: Hedging | undefined;
   readonly client: Client;
   readonly context: RunContext;
@@ -106,8 +106,8 @@ async function deliver(first: FirstAttempt, delivery: Delivery): Promise<Outcome
   let planner = first.kept && plannerOfRun();
   let plan: Plan | undefined;
   /**
-   * Calls that the model was asked to make again: those that the client saw begin and saw cancelled, and those that a
-   * replica held when it was lost.
+   * Calls that the model was asked to make again: those that the client saw begin and be cancelled, and those that a
+   * lost replica held.
    */
   const cut: ToolCall[] = [...(restored?.unfinished ?? [])];
 
@@ -120,7 +120,7 @@ async function deliver(first: FirstAttempt, delivery: Delivery): Promise<Outcome
     await state.fail(restored.announcedError);
     return close(state, client, { status: 'failed' }, 'failed');
   }
-  // A client may have left while its conversation was summarised.
+  // The client may have disconnected while its conversation was summarised.
   if (state.signal.aborted) return abandon(state, client, context);
   let report: AttemptReport = restored?.report ?? (await read(planned, delivery));
   for (;;) {
@@ -215,7 +215,7 @@ async function deliver(first: FirstAttempt, delivery: Delivery): Promise<Outcome
   }
 }
 
-/** Nothing is left to try: a whole answer that does not fit the request is better than none. */
+/** No options are left: a whole answer that doesn't match the requested format is better than none. */
 async function stop(
   state: RunState,
   client: Client,
@@ -227,7 +227,7 @@ async function stop(
   return close(state, client, { status: 'complete' }, 'complete');
 }
 
-/** Makes one attempt. `hedge`: it was begun already. */
+/** Makes one attempt. `hedge`: set if it has already begun. */
 async function read(
   planned: PlannedAttempt,
   { state, choice, hedging, context }: Delivery,

@@ -24,40 +24,40 @@ interface RestorationRules {
   readonly wire: Wire;
   readonly schemas: ToolSchemas;
   readonly tool_proof: Proof;
-  /** Fragments of tool calls were shown as they came. */
+  /** Fragments of tool calls were shown as they arrived. */
   readonly live: boolean;
-  /** The events were sent as they came: `n > 1`. */
+  /** Events were forwarded unchanged: `n > 1`. */
   readonly forwarded: boolean;
 }
 
-/** What the client was sent by replicas before this one, folded from the journal and from what the client brought. */
+/** What earlier replicas sent to the client, folded from the journal and from the client's own events. */
 export class RestoredRun {
   readonly transcript = new Transcript();
-  /** All of it counts as one attempt whose usage was never reported. */
+  /** Counts everything as one attempt without a usage report. */
   readonly tally = newTally({ mode: 'first', added_messages: [] });
-  /** Events that the client has and the journal had not: they are to be recorded before anything else. */
+  /** Events that the client has and the journal lacks; record them before anything else. */
   readonly healed: readonly JournalEvent[];
   /** Calls that the last replica held and that were never settled. */
   readonly unfinished: readonly ToolCall[];
   /** Settled calls of an answer with several choices. */
   readonly choiceCalls: SettledCall[] = [];
-  /** How many events the client has. */
+  /** The number of events that the client has. */
   seq = 0;
-  /** The last attempt that is known of. */
+  /** The number of the last known attempt. */
   attempts = 1;
   #phase: Phase = 'connect';
-  /** Some of it was said by an attempt that was sent what had been said before. */
+  /** Part of it came from an attempt that continued earlier output. */
   #hasMore: boolean = false;
   readonly #rules: RestorationRules;
   readonly #reader: DeliveredReader;
-  /** Has the identity of the answer. */
+  /** The first payload with the answer's identity. */
   #first: string | undefined;
   #content: string | undefined;
   #last: string | undefined;
   #broughtContent = false;
   readonly #events: JournalEvent[] = [];
 
-  /** `tail` must have been found {@link readableTail readable}. */
+  /** `tail` must be {@link readableTail readable}. */
   constructor({ stored, tail, held }: Pick<Resumption, 'stored' | 'tail' | 'held'>, rules: RestorationRules) {
     this.#rules = rules;
     this.#reader = rules.wire.delivered.reader();
@@ -69,28 +69,28 @@ export class RestoredRun {
     this.unfinished = isOver ? [] : neverSettled(held, toolCalls).map((call) => cutAfter(toolCalls, call));
   }
 
-  /** Continues the answer where it was left: with its identity, if any of it was sent, and its calls in their places. */
+  /** Lets a writer continue the answer, with its identity if any was sent, and its calls at their positions. */
   restore(answer: AnswerWriter): void {
     const { toolCalls: calls } = this.transcript;
     answer.restore({ first: this.#first, content: this.#content, calls, events: this.#events });
   }
 
-  /** Stands for all that was sent, where something has to be said in the name of an event. */
+  /** A stand-in event, for output that has no event of its own. */
   get event(): AnswerEvent | undefined {
     return this.#first === undefined ? undefined : this.#rules.wire.delivered.standIn(this.#first);
   }
 
-  /** The last event of the stream was sent: `[DONE]`, or the error. */
+  /** Whether the stream's last event was sent: `[DONE]` or the error. */
   get ended(): 'done' | 'error' | undefined {
     return this.#last === undefined ? undefined : this.#rules.wire.delivered.endOf(this.#last);
   }
 
-  /** The error that the client was sent last, if the event that is to end its stream after that is missing. */
+  /** The error that was sent last, if the event that ends the stream after it is missing. */
   get announcedError(): object | undefined {
     return this.#last === undefined ? undefined : this.#rules.wire.delivered.announcedError?.(this.#last);
   }
 
-  /** The same as an attempt, which was lost with its replica unless the answer was finished. */
+  /** Everything restored as the report of one attempt, lost with its replica unless the answer was finished. */
   get report(): AttemptReport {
     const { finish, size } = this.transcript;
     return {
@@ -107,7 +107,7 @@ export class RestoredRun {
   }
 
   #takeStored(event: JournalEvent): void {
-    // Brought events may continue a call whose beginning the log has.
+    // The client's events may continue a call that began in the log.
     if (this.#rules.wire.delivered.showsCloses && event.payload !== undefined)
       this.#reader.read(event.payload, this.transcript.toolCalls.length);
     for (const delta of event.deltas) this.#fold(delta);
@@ -122,14 +122,14 @@ export class RestoredRun {
     return brought;
   }
 
-  /** The part of the journal that was lost said which attempt produced the brought events. */
+  /** The lost part of the journal named the attempt that produced these events. */
   #withSegment(deltas: readonly Delta[]): readonly Delta[] {
     if (this.#broughtContent || !deltas.some(partOf)) return deltas;
     this.#broughtContent = true;
     return [{ kind: 'segment', mode: 'brought' }, ...deltas];
   }
 
-  /** The deltas of an event, with those that are not to be seen in it: of calls that were closed or cancelled. */
+  /** The deltas of an event, including calls that closed or were cancelled without being visible in it. */
   #deltasOf({ deltas: said, cancelled: id }: DeliveredEvent): readonly Delta[] {
     const { live, forwarded, wire } = this.#rules;
     const { showsCloses } = wire.delivered;
@@ -144,7 +144,7 @@ export class RestoredRun {
       if (!showsCloses) for (const end of this.#endsBefore(delta)) add(end);
       add(delta);
     }
-    // Held calls are sent when they are closed, and whole.
+    // Held calls are sent whole once they close.
     if (!live && !showsCloses)
       for (const { index } of this.transcript.openCalls) add({ kind: 'tool_close', index, proof: 1 });
     const cancelled = this.transcript.openCalls.find((call) => call.id === id);
@@ -152,15 +152,15 @@ export class RestoredRun {
     return deltas;
   }
 
-  /** Where a call is several events, the journal has all of it with the first one. */
+  /** If a call spans several events, the journal records all of it with the first. */
   #isTold(delta: Delta): boolean {
     if (delta.kind !== 'tool_arguments' && delta.kind !== 'tool_close') return false;
     return !this.transcript.openCalls.some(({ index }) => index === delta.index);
   }
 
   /**
-   * The closes and cancels that went unseen before `delta`. A call that was closed has arguments, for it was sent `{}`
-   * if there were none; what is open without any, or with half of them, when the answer finishes was cancelled.
+   * The closes and cancels that were not visible before `delta`. A closed call has arguments, because empty ones are
+   * sent as `{}`. A call that is open without complete arguments at the finish was cancelled.
    */
   #endsBefore(delta: Delta): readonly Delta[] {
     const { schemas, tool_proof } = this.#rules;
@@ -182,7 +182,7 @@ export class RestoredRun {
     if (delta.kind === 'segment') this.attempts = delta.attempt ?? this.attempts;
     this.transcript.fold(delta);
     if (delta.kind === 'segment') this.#hasMore ||= asksForRest(delta.mode);
-    // The report of a continuation is of a larger prompt than the client's, and of a part of the answer.
+    // A continuation's report covers a longer prompt than the client's, and only part of the answer.
     if (delta.kind !== 'usage' || !this.#hasMore) count(this.tally, delta, 'came');
     count(this.tally, delta, 'kept');
     this.#phase = PHASE_OF[delta.kind] ?? this.#phase;
@@ -200,7 +200,7 @@ export class RestoredRun {
   }
 }
 
-/** A call that was cut after all that were delivered. */
+/** A call that was cut after all delivered ones. */
 const cutAfter = (delivered: readonly ToolCall[], { id, name }: Pick<ToolCall, 'id' | 'name'>): ToolCall => ({
   index: delivered.length - 1,
   id,
@@ -225,7 +225,7 @@ export function restoredRun(
   });
 }
 
-/** True if every one of these payloads is an event that a run could have sent. */
+/** Whether every payload is an event that a run could have sent. */
 export function readableTail(tail: readonly string[], wire: Wire): boolean {
   const reader = wire.delivered.reader();
   return tail.every((payload) => reader.read(payload, 0) !== undefined);

@@ -21,25 +21,25 @@ import type { RunContext } from './context/run-context.ts';
 import type { RunObservation } from './context/run-observer.ts';
 import type { RestoredRun } from './restored-run.ts';
 
-/** A recovery that is under way: from the interruption to the first new content. */
+/** A recovery in progress: from the interruption to the first new content. */
 interface Recovery {
   readonly plan: 'R1' | 'R3' | 'R4';
   readonly cause: Cause;
-  /** The upstream that was interrupted. */
+  /** The interrupted upstream. */
   readonly from: string;
   readonly interrupted_at_ms: number;
 }
 
-/** Interruptions that are logged once more when their run ends. */
+/** How many interruptions the log entry at the end of a run repeats. */
 const INTERRUPTIONS_MAX = 10;
 
-/** What the attempts of a run come to in the log. */
+/** A run's attempts, summarised for the log. */
 interface AttemptsAccount {
   /** Upstream requests. */
   readonly attempts: number;
-  /** The first of them; absent where there were none. */
+  /** The first interruptions; absent if there were none. */
   readonly interruptions?: readonly LoggedInterruption[];
-  /** The longest silence that the client felt during a recovery, in milliseconds. */
+  /** The longest silence for the client during a recovery, in milliseconds. */
   readonly gap_ms?: number;
 }
 
@@ -50,46 +50,46 @@ interface LoggedInterruption extends Pick<Interruption, 'cause' | 'phase' | 'sta
 
 type Recovered = Extract<Advisory, { readonly type: 'Recovered' }>;
 
-/** Deltas of one kind: how many came, how many characters, and how many of these became part of the run. */
+/** Deltas of one kind: how many arrived, how many characters, and how many of those became part of the run. */
 interface Tally {
   deltas: number;
   came: number;
   kept: number;
 }
 
-/** What one attempt contributes, counted while it runs. */
+/** The contribution of one attempt, counted while it runs. */
 export interface AttemptTally extends Pick<PlannedAttempt, 'mode' | 'added_messages' | 'added_reasoning'> {
-  /** Unknown for attempts that another replica made. */
+  /** Unknown for attempts made by another replica. */
   readonly upstream?: string;
   reported?: Usage;
   readonly text: Tally;
   readonly reasoning: Tally;
-  /** By the run's numbers for them; those that were cancelled are not counted. */
+  /** By the run's index; cancelled calls are removed. */
   calls?: Map<number, Tally>;
 }
 
-/** The attempts of one run: the target and mode of each, what it cost, and the silence that the client felt. */
+/** The attempts of one run: their targets, modes and costs, and the silence for the client. */
 export class RunAttempts {
   readonly #run: Run;
   readonly #context: RunContext;
   readonly #watch: RunObservation | undefined;
   readonly #tallies: AttemptTally[] = [];
-  /** The last of them. */
+  /** The last tally. */
   #tally: AttemptTally | undefined;
-  /** Those of other replicas, but for the one that stands for them all. */
+  /** The number of attempts on other replicas, minus the one whose tally represents them all. */
   readonly #before: number;
-  /** When this replica began with the run, by the clock that only runs forward. */
+  /** When this replica began the run, on the monotonic clock. */
   readonly started_ms: number;
   #content_ms: number | undefined;
   #recovery: Recovery | undefined;
   #interruptions: LoggedInterruption[] | undefined;
   #gap_ms: number | undefined;
-  /** Joins the attempt under way, or the last one, to what was delivered, if there is anything to join. */
+  /** Joins the current or last attempt to the delivered part, if there is one. */
   #splice: Splice | undefined;
-  /** The attempt under way, or the last one. */
+  /** The current or last attempt. */
   #segment: AttemptSegment | undefined;
 
-  /** `restored`: what other replicas made of the run. */
+  /** `restored`: the run's state from other replicas. */
   constructor(
     run: Run,
     context: RunContext,
@@ -100,7 +100,7 @@ export class RunAttempts {
     this.#context = context;
     this.#watch = watch;
     this.started_ms = context.time.now();
-    // A run that sent nothing may have had attempts, but the journal shows none of them.
+    // A run without events may have had attempts, but the journal contains none.
     const known = restored && restored.seq > 0 ? restored : undefined;
     this.#before = known ? known.attempts - 1 : 0;
     if (!known) return;
@@ -108,17 +108,17 @@ export class RunAttempts {
     this.#content_ms = this.started_ms;
   }
 
-  /** Upstream requests made so far, as far as is known. */
+  /** Known upstream requests so far. */
   get count(): number {
     return this.#before + this.#tallies.length;
   }
 
-  /** The upstream that is asked, or was asked last. */
+  /** The current or last upstream. */
   get upstream(): string {
     return this.#segment?.upstream ?? this.#run.target.name;
   }
 
-  /** Returns what the journal is to know of the attempt. */
+  /** Returns the attempt's entry for the journal. */
   begin(planned: PlannedAttempt): AttemptSegment {
     const { target, mode, added_messages, added_reasoning = 0, splice } = planned;
     this.#add(newTally({ upstream: target.name, mode, added_messages, added_reasoning }));
@@ -127,32 +127,32 @@ export class RunAttempts {
     return this.#segment;
   }
 
-  /** The provider has sent `delta`. */
+  /** Counts a delta from the provider. */
   arrive(delta: Delta): void {
     if (this.#tally) count(this.#tally, delta, 'came');
   }
 
-  /** `delta`, of the attempt under way, has become part of the run. */
+  /** Counts a delta of the current attempt that became part of the run. */
   keep(delta: Delta): void {
     if (this.#tally) count(this.#tally, delta, 'kept');
   }
 
-  /** So many of the last UTF-16 units of reasoning, of the last attempt, are no part of the run after all. */
+  /** Removes this many trailing UTF-16 units of the last attempt's reasoning from the run. */
   dropReasoning(characters: number): void {
     if (this.#tally) this.#tally.reasoning.kept -= characters;
   }
 
-  /** What the provider has sent in the last attempt, whether it became part of the run or not. */
+  /** The provider's output in the last attempt, whether or not it became part of the run. */
   get arrived(): Count {
     return sumOf(this.#tally ? arrivedOf(this.#tally) : []);
   }
 
-  /** What the provider has reported of the last attempt. */
+  /** The provider's report for the last attempt. */
   get reported(): Usage | undefined {
     return this.#tally?.reported;
   }
 
-  /** Counts how an attempt ended, by which interruption if any, and whether the plan that led to it worked. */
+  /** Records the end of an attempt, its interruption if any, and whether the plan that led to it worked. */
   end(
     { target, mode, splice }: PlannedAttempt,
     plan: Plan | undefined,
@@ -169,7 +169,7 @@ export class RunAttempts {
       if (this.#interruptions.length < INTERRUPTIONS_MAX)
         this.#interruptions.push(loggedInterruption(interruption, upstream));
     }
-    // Where nothing is repeated first, a seam is open before anything has come.
+    // Without repeated text, a seam is open before anything has arrived.
     const isJoined = splice?.isOpen && (report.added > 0 || report.ending !== undefined);
     if (isJoined) metrics.seams.inc({ kind: splice.seam });
     if (plan) {
@@ -188,23 +188,23 @@ export class RunAttempts {
     });
   }
 
-  /** From now until new content comes, the client waits for a recovery. */
+  /** Starts a recovery, which lasts until new content arrives. */
   beginRecovery(plan: Recovery['plan'], cause: Cause): void {
     const { from = this.upstream, interrupted_at_ms = this.#context.time.wall() } = this.#recovery ?? {};
     this.#recovery = { plan, cause, from, interrupted_at_ms };
   }
 
-  /** The client waits for a recovery. */
+  /** Whether the client waits for a recovery. */
   get isRecovering(): boolean {
     return this.#recovery !== undefined;
   }
 
-  /** Since when, by the wall clock, nothing has come of the answer: since now, unless that is being recovered from. */
+  /** When the answer stopped, by the wall clock: the start of the current recovery, or now. */
   get interrupted_at_ms(): number {
     return this.#recovery?.interrupted_at_ms ?? this.#context.time.wall();
   }
 
-  /** Content that came at `at_ms` is shown. Returns the advisory of the recovery that it ends, if it ends one. */
+  /** Records content shown at `at_ms`. Returns an advisory if it ends a recovery. */
   show(at_ms: number): Recovered | undefined {
     const before_ms = this.#content_ms;
     this.#content_ms = at_ms;
@@ -245,7 +245,10 @@ export class RunAttempts {
     return deliveredTokens(this.#usages());
   }
 
-  /** Tokens that all of them have generated, new to the client or not, each counted as the {@link attemptWork least}. */
+  /**
+   * Tokens generated by all attempts, new to the client or not, each with at least the {@link attemptWork minimum
+   * charge}.
+   */
   get work_tokens(): number {
     return this.#tallies.reduce((sum, tally) => {
       const generated = tally.reported?.completion_tokens ?? 0;
@@ -253,14 +256,14 @@ export class RunAttempts {
     }, 0);
   }
 
-  /** What all of them came to as one answer; `undefined` where what the provider reports, or leaves out, stands. */
+  /** The usage of all attempts as one answer; `undefined` if the provider's own report, or its absence, applies. */
   usage(endedWell: boolean, promptSize: () => PromptSize): Usage | undefined {
-    // One answer that ended as it should speaks for itself, by its silence as well.
+    // For a single answer that ended properly, the provider's report is right, even if it is missing.
     const isOne = this.#tallies.slice(1).every(({ mode }) => mode === 'resume');
     return isOne && endedWell ? undefined : logicalUsage(this.#usages(), promptSize());
   }
 
-  /** Tells the operator what the run cost. */
+  /** Reports the cost of the run to the log and the metrics. */
   settle(): void {
     const { metrics, log } = this.#context;
     const { id, targets } = this.#run;
@@ -302,7 +305,7 @@ export const newTally = (
   asked: Pick<AttemptTally, 'upstream' | 'mode' | 'added_messages' | 'added_reasoning'>,
 ): AttemptTally => ({ ...asked, text: zero(), reasoning: zero() });
 
-/** Counts a delta that came from the provider, or one that was kept: it became part of the run. */
+/** Counts a delta that arrived, or that was kept as part of the run. */
 export function count(attempt: AttemptTally, delta: Delta, side: 'came' | 'kept'): void {
   let tally: Tally | undefined;
   switch (delta.kind) {
@@ -348,7 +351,7 @@ function usageOf({ text, reasoning, calls, ...attempt }: AttemptTally): AttemptU
   };
 }
 
-/** A seam joins what it held back into one delta, so deltas are shared out by characters. */
+/** A seam merges held-back deltas, so the deltas are apportioned by characters. */
 const keptOf = ({ deltas, came, kept }: Tally): Count => ({
   deltas: came === 0 ? 0 : Math.round((deltas * kept) / came),
   characters: kept,

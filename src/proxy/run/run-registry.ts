@@ -5,15 +5,15 @@ import { MemoryBudget, type MemoryShare } from '../../lib/memory-budget.ts';
 import { inTime, sleep, type Time } from '../../lib/time.ts';
 import { HAND_OVER, LEFT } from './context/run.ts';
 
-/** What the delivery of an answer takes, besides its request and what is said. */
+/** Memory for delivering an answer, besides its request and content. */
 const RUN_BYTES = 102_400;
 
-/** The runs under way on this replica: for its caps, to cancel one, and to hand all of them over in the end. */
+/** The active runs on this replica: for its caps, for cancelling one, and for handing all of them over on shutdown. */
 export class RunRegistry {
-  /** How many runs one owner may be delivered here at once; a change applies to runs that begin after it. */
+  /** How many active runs one owner may have on this replica; changes apply to later runs. */
   runs_per_owner: number;
   readonly #active = new Set<ActiveRun>();
-  /** By what {@link ActiveRun.counted} says. */
+  /** By {@link ActiveRun.counted}. */
   readonly #counts = new Map<string, number>();
   readonly #held = new Map<RunId, ActiveRun>();
   readonly #counter: RunCounter = {
@@ -26,7 +26,7 @@ export class RunRegistry {
   }
 
   /**
-   * A run that counts until it is answered, or ended. `memory`: what the request holds, and from now on its answer.
+   * Begins a run, which counts until it is answered or ends. `memory`: holds the request, and from now on the answer.
    * Throws `too_many_runs` and `memory_exhausted`.
    */
   begin(
@@ -47,7 +47,7 @@ export class RunRegistry {
     return active;
   }
 
-  /** The run is delivered here from now on: salvage leaves it alone while `active` lasts. */
+  /** Marks the run as held by this replica, so that salvage ignores it until `active` ends. */
   hold(run: RunId, active: ActiveRun): void {
     this.#held.set(run, active);
     void active.ended.then(() => {
@@ -55,12 +55,12 @@ export class RunRegistry {
     });
   }
 
-  /** The delivery of the run on this replica, if there is one. */
+  /** The active delivery of the run on this replica, if any. */
   holder(run: RunId): ActiveRun | undefined {
     return this.#held.get(run);
   }
 
-  /** Hands over what is under way. Resolves when all of it has ended, or after `limit_ms`. */
+  /** Hands all active runs over. Resolves when they have ended, or after `limit_ms`. */
   async handOver(time: Time, limit_ms: number): Promise<void> {
     const active = [...this.#active];
     for (const run of active) run.handOver();
@@ -74,39 +74,39 @@ export class RunRegistry {
   }
 }
 
-/** Every run ends with it: a reason of our own spares each of them an exception with its stack. */
+/** Every run ends with this reason. A symbol is cheaper than an exception with its stack. */
 const CANCELLED = Symbol('cancelled');
 
 /** How long a run continues without its client. */
 export interface DetachTimeout {
   readonly time: Time;
   readonly detached_ms: number;
-  /** Whether another client reads the run meanwhile, here or elsewhere: then the time starts again. */
+  /** Whether another client reads the run on any replica, which restarts the timeout. */
   isRead(run: RunId, owner: Owner): Promise<boolean>;
-  /** Called whenever the time starts. */
+  /** Called whenever the timeout starts. */
   onDetached(run: RunId, owner: Owner): void;
 }
 
-/** Counts the runs that are under way. */
+/** Counts active runs. */
 interface RunCounter {
-  /** Called once: the client waits for nothing of the run any more. */
+  /** Called once, when the client no longer waits for the run. */
   onAnswered(run: ActiveRun): void;
-  /** Called once, after {@link onAnswered}: nothing of the run is under way any more. */
+  /** Called once, after {@link onAnswered}, when no work for the run is left. */
   onEnd(run: ActiveRun): void;
 }
 
-/** One run under way on this replica, from the request until it is stored, and what ends it early. */
+/** One active run on this replica, from its request until it is stored, and the ways to end it early. */
 export class ActiveRun {
   readonly owner: Owner;
-  /** What its request and its answer hold, on behalf of its client. */
+  /** The memory of its request and answer. */
   readonly memory: MemoryShare;
-  /** The name of its client, where the configuration has one for it. */
+  /** The configured name of its client, if any. */
   readonly client: string | undefined;
-  /** Among whose runs it counts: those of its owner, or of a client with a limit of its own. */
+  /** The key of its cap: its owner, or a client with its own limit. */
   readonly counted: string;
-  /** Resolves once all of it is over. */
+  /** Resolves once the run is over. */
   readonly ended: Promise<void>;
-  /** While no client waits although the answer is not over: settles when the store has the note of that. */
+  /** Set while the client has left an unfinished answer; settles once the store has the note about it. */
   leaving: Promise<void> | undefined;
   readonly #over = new AbortController();
   readonly #counter: RunCounter;
@@ -132,28 +132,28 @@ export class ActiveRun {
     memory.hold();
   }
 
-  /** Aborts when no client waits for the answer any more, with `LEFT` as its reason where its client has gone, or with `HAND_OVER`. */
+  /** Aborts when no client waits for the answer; the reason is `LEFT` if the client disconnected, or `HAND_OVER`. */
   get signal(): AbortSignal {
     return this.#over.signal;
   }
 
-  /** The client has its whole answer, or waits for none any more. */
+  /** The client has the whole answer, or no longer waits for it. */
   get isAnswered(): boolean {
     return this.#isAnswered;
   }
 
-  /** From now on the run continues for a while when its client leaves: it asked to be resumable. */
+  /** Lets the run continue for a while after its client disconnects, because the client asked for a resumable run. */
   outlive(run: RunId, grace: DetachTimeout): void {
     this.#outlives = { run, grace };
   }
 
-  /** The client has gone before it was sent everything. */
+  /** The client disconnected before everything was sent. */
   leave(): void {
     if (this.#outlives) void this.#detached(this.#outlives.run, this.#outlives.grace);
     else this.#over.abort(LEFT);
   }
 
-  /** It is not wanted any more. */
+  /** The run is no longer wanted. */
   cancel(): void {
     this.#over.abort(CANCELLED);
   }
@@ -162,7 +162,7 @@ export class ActiveRun {
     this.#over.abort(HAND_OVER);
   }
 
-  /** The client has its whole answer. The store may take a while longer. */
+  /** The client has the whole answer. The store may take longer. */
   answered(): void {
     if (this.#isAnswered) return;
     this.#isAnswered = true;

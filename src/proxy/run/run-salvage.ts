@@ -9,12 +9,12 @@ import { readHeldCalls, unfinishedCalls } from './notices/held-calls.ts';
 import { type LostCallNote, leaveLostCallNote, lostCallNote } from './notices/lost-calls.ts';
 import { leaveThreadNote, salvageNote } from './notices/thread-notice.ts';
 
-/** The first part of the time in which a run may continue without its client belongs to the client alone. */
+/** Share of the detach timeout during which only the client may continue the run. */
 const SHARE_OF_CLIENT = 1 / 8;
 
 /**
- * The salvage of a replica: threads are left their notes, and what is done is counted and logged. `begin`: without it, and
- * where no upstream has a key of the operator's, no run continues without its client.
+ * Creates the salvage of a replica: it leaves notes for threads, and counts and logs its work. `begin`: starts runs
+ * that continue without a client; omitted, or without any operator key, no run does.
  */
 export function createRunSalvage(
   { configuration, store, time, random, metrics, log, observer }: RunContext,
@@ -63,8 +63,8 @@ export function createRunSalvage(
 }
 
 /**
- * The note for requests that bring results of a salvaged run's settled calls: its replica was lost while it held
- * other calls, or while the provider ran a tool. `unfinished`: the held calls.
+ * The note for requests with results of a salvaged run's settled calls: its replica was lost while it held other calls,
+ * or while the provider ran a tool. `unfinished`: the held calls.
  */
 function salvagedCallNote(
   { run, journal, givenUp }: SalvagedRun,

@@ -21,15 +21,15 @@ import { regained } from './regained.ts';
 import { type RestoredRun, restoredRun } from './restored-run.ts';
 import { RunAttempts } from './run-attempts.ts';
 
-/** What the end of a run waits for the store at most. */
+/** How long the end of a run waits for the store. */
 const PERSIST_WAIT_MAX_MS = 1000;
 
-/** The reason of {@link RunState.signal} when another replica took the run over, or may have. */
+/** Reason of {@link RunState.signal} if another replica took the run over, or may have. */
 export const SUPERSEDED = Symbol('superseded');
 
 /**
- * The state of one run: what was said (transcript), what was shown (output), what was recorded (journal), and which
- * attempts said it. The relay decides; this carries the decisions out.
+ * The state of one run: its content (transcript), what was shown (output), what was recorded (journal), and its
+ * attempts. The relay decides; this class carries the decisions out.
  */
 export class RunState {
   readonly run: Run;
@@ -38,29 +38,32 @@ export class RunState {
   readonly transcript: Transcript;
   readonly output: OutputGate;
   readonly attempts: RunAttempts;
-  /** What other replicas made of the run before this one. */
+  /** The run's state from earlier replicas. */
   readonly restored: RestoredRun | undefined;
-  /** Aborts when this replica must stop: no client waits any more, {@link SUPERSEDED} or `HAND_OVER`. */
+  /** Aborts when this replica must stop: no client waits, {@link SUPERSEDED}, or `HAND_OVER`. */
   readonly signal: AbortSignal;
   /** Observes the run; undefined without observers. */
   readonly watch: RunObservation | undefined;
   readonly #context: RunContext;
   readonly #journal: RunJournal;
   readonly #over = new AbortController();
-  /** Made with the first call. None where calls are shown as they come: the journal has their beginning. */
+  /**
+   * Created with the first call. Unused if calls are shown as they arrive, because the journal then has their
+   * beginning.
+   */
   #held: HeldCallNotes | undefined;
   #calls = 0;
-  /** Calls that said what a settled one had said. */
+  /** The number of calls that repeated a settled one. */
   #repeated = 0;
-  /** The last event with content: what has to be said without one of its own is said in its name. */
+  /** The last event with content, which stands in for output without an event of its own. */
   #event: AnswerEvent | undefined;
   #reader: WireReader | undefined;
-  /** Of the attempt under way, as long as it has said nothing. */
+  /** The current attempt's segment, until its first content. */
   #segment: Segment | undefined;
   #spare: { readonly show: () => Answer; readonly segment: Segment | undefined } | undefined;
   #isSpare: boolean = false;
 
-  /** Hands out the run's numbers for tool calls. */
+  /** Assigns the run's indices for tool calls. */
   readonly nextCall = (): number => this.#calls++;
 
   constructor(
@@ -116,19 +119,19 @@ export class RunState {
       ...(this.restored && { restored: this.restored }),
     });
     if (resumption?.held) this.#noteHeldCalls(true);
-    // AbortSignal.any would cost every run a kilobyte more.
+    // AbortSignal.any would take another kilobyte per run.
     const end = () => this.#stop(run.signal.reason);
     if (run.signal.aborted) end();
     else run.signal.addEventListener('abort', end, { once: true });
   }
 
-  /** True when the run is not this replica's to end: another has it, or is to have it. */
+  /** True if another replica has the run, or will get it, so this one must not end it. */
   get isWithdrawn(): boolean {
     const { aborted, reason } = this.signal;
     return aborted && (reason === SUPERSEDED || reason === HAND_OVER) && !this.output.ended;
   }
 
-  /** When the run began, on whatever replica. */
+  /** When the run began on any replica. */
   get created_at_ms(): number {
     return this.#journal.created_at_ms;
   }
@@ -138,18 +141,18 @@ export class RunState {
     return this.attempts.interrupted_at_ms;
   }
 
-  /** What is logged of the run when it ends: names, sizes and times, and nothing that was said. */
+  /** Fields for the log entry at the end of the run: names, sizes and times, but no content. */
   get account(): Readonly<Record<string, unknown>> {
     const { model } = this.run.request;
     return { model, characters: this.transcript.size, ...this.attempts.account };
   }
 
-  /** What is left of the client's `max_tokens`. */
+  /** What remains of the client's `max_tokens`. */
   get tokens_left(): number {
     return this.facts.max_tokens - this.attempts.delivered_tokens;
   }
 
-  /** The reasoning of the transcript without what is held, which only the end of its block shows. */
+  /** The transcript's reasoning without the held part, which is shown only at the end of its block. */
   get shown_reasoning(): string {
     const { reasoning } = this.transcript;
     return reasoning.slice(0, reasoning.length - this.output.held_reasoning);
@@ -160,13 +163,13 @@ export class RunState {
     return unfinishedIn(this.transcript, this.restored?.unfinished);
   }
 
-  /** Calls of an answer with several choices, of whichever replica. */
+  /** Calls of an answer with several choices, from all replicas. */
   get forwardedCalls(): ForwardedCalls {
     const { settled, unfinished } = this.output.forwardedCalls;
     return { settled: [...(this.restored?.choiceCalls ?? []), ...settled], unfinished };
   }
 
-  /** Until nothing more may be asked for in the name of the run; infinite where it has no deadline. */
+  /** Time left until the run's deadline; infinite without one. */
   get left_ms(): number {
     const { configuration, time } = this.#context;
     const { deadline_ms = Number.POSITIVE_INFINITY } = configuration.recovery;
@@ -174,7 +177,7 @@ export class RunState {
     return allowed_ms - (time.wall() - this.created_at_ms);
   }
 
-  /** Returns the request as it is to be sent. */
+  /** Begins an attempt, and returns its request with additional headers. */
   beginAttempt(planned: PlannedAttempt): AttemptRequest {
     const { mode, request } = planned;
     if (this.attempts.count > 0 && mode !== 'resume') this.#restart();
@@ -185,7 +188,7 @@ export class RunState {
     return headers ? { ...request, headers: { ...request.headers, ...headers } } : request;
   }
 
-  /** The reader of an attempt's events. An attempt that resumes an answer continues with the last attempt's reader. */
+  /** The reader for an attempt's events. An attempt that resumes an answer continues with the previous reader. */
   readerFor({ mode, isInBackground }: PlannedAttempt): WireReader {
     const { wire, request } = this.run;
     if (mode !== 'resume' || !this.#reader)
@@ -194,8 +197,8 @@ export class RunState {
   }
 
   /**
-   * Makes `deltas` part of the run and shows them. `intact`: they are all that the event said. `at_ms`: when they came, by
-   * the clock that only runs forward.
+   * Adds `deltas` to the run and shows them. `intact`: they are the complete content of the event. `at_ms`: their
+   * arrival on the monotonic clock.
    */
   accept(deltas: readonly Delta[], event: AnswerEvent, intact: boolean, at_ms: number): void {
     this.#event = event;
@@ -209,21 +212,21 @@ export class RunState {
     this.output.show(folded, event, intact && folded === deltas);
   }
 
-  /** An event of a request that is never spliced. */
+  /** Forwards an event of a request that is never spliced. */
   forward(event: AnswerEvent): void {
     for (const delta of event.deltas) if (delta.kind === 'text') this.transcript.fold(delta);
     if (this.#segment) this.#beginSegment(this.#segment);
     this.output.forward(event);
   }
 
-  /** Closes calls whose arguments prove that they are whole. */
+  /** Closes calls whose arguments prove them complete. */
   settle(calls: readonly ToolCall[]): void {
     const closes = calls.map(({ index }): Delta => ({ kind: 'tool_close', index, proof: 1 }));
-    // The calls belong to the attempt that produced them: a later attempt has added nothing, and recovered nothing.
+    // The calls belong to the attempt that produced them; later attempts added and recovered nothing.
     if (this.#event) this.output.show(this.#fold(closes), this.#event, false);
   }
 
-  /** The answer starts anew. Announces that if the client has seen any of it. */
+  /** Announces that the answer restarts, if the client has seen any of it. */
   announceReset(reason: string): void {
     const { reasoning, text } = this.transcript;
     if (reasoning === '' && text === '') return;
@@ -231,7 +234,7 @@ export class RunState {
     this.output.advise({ type: 'StreamReset', reason, attempt: this.attempts.count, scope });
   }
 
-  /** Gives the calls up: they were cut, and are dropped or announced as cancelled. */
+  /** Gives up cut calls, which are dropped or announced as cancelled. */
   cancel(calls: readonly ToolCall[], reason: string): void {
     for (const { index } of calls) {
       const cancel = cancelDelta(index, reason);
@@ -245,7 +248,7 @@ export class RunState {
     );
   }
 
-  /** Has everything stored that was said, sent or not. Resolves all the same when the store fails at it, or is slow. */
+  /** Stores everything said so far, sent or not. Resolves even if the store fails or is slow. */
   async persist(): Promise<void> {
     await inTime(this.#journal.stored(), this.#context.time, PERSIST_WAIT_MAX_MS);
   }
@@ -254,12 +257,12 @@ export class RunState {
     return this.#spare !== undefined;
   }
 
-  /** The attempt under way has produced a whole answer that does not fit the request, and nothing of it was shown. */
+  /** Keeps a complete answer that doesn't match the requested format and was not shown. */
   keepSpare(show: () => Answer): void {
     this.#spare = { show, segment: this.#segment };
   }
 
-  /** Ends the answer with the last spare, which is better than none. False if no spare was kept. */
+  /** Finishes with the last spare answer, which is better than none. Returns false if there is none. */
   async finishWithSpare(): Promise<boolean> {
     const spare = this.#spare;
     if (!spare || this.output.begun) return false;
@@ -269,11 +272,11 @@ export class RunState {
     return true;
   }
 
-  /** Ends the answer as a whole one. */
+  /** Ends a complete answer. */
   async finish(ending: Answer): Promise<void> {
     const { usageAsked } = this.facts;
     const endedWell = ending.finish !== undefined && !ending.cutShort;
-    // What its provider reports of an answer that stands as it came is right.
+    // For a spare answer, which passes unchanged, the provider's report is right.
     const usage = this.#isSpare ? undefined : this.attempts.usage(endedWell, this.facts.promptSize);
     this.transcript.fold({ kind: 'finish', reason: ending.reason });
     if (ending.forwarded) this.output.finishForwarded();
@@ -287,7 +290,7 @@ export class RunState {
     await this.output.end();
   }
 
-  /** Seals the journal and reports what the run cost. */
+  /** Seals the journal and reports the cost of the run. */
   async close(end: JournalEnd): Promise<void> {
     this.#settleAccounts();
     await this.#held?.end(end.status === 'complete');
@@ -308,7 +311,7 @@ export class RunState {
       this.#context.log.info({ run: this.run.id, calls: this.#repeated }, 'repeated tool calls dropped');
   }
 
-  /** What the last attempt has left unshown is not a part of the answer. */
+  /** Removes reasoning that the last attempt left unshown. */
   #restart(): void {
     const { held_reasoning } = this.output;
     this.transcript.dropReasoning(held_reasoning);
@@ -331,12 +334,12 @@ export class RunState {
   #stop(reason: unknown): void {
     if (reason === SUPERSEDED) this.#held?.stop();
     this.#over.abort(reason);
-    // What was collected and not sent yet is the successor's to send.
+    // Collected frames that were not sent are left to the successor.
     if (reason === SUPERSEDED || reason === HAND_OVER) this.output.close();
     else this.output.cancelProof();
   }
 
-  /** The same deltas if nothing had to be added. */
+  /** Returns the same array if nothing had to be added or dropped. */
   #fold(deltas: readonly Delta[]): readonly Delta[] {
     let folded: Delta[] | undefined;
     for (const delta of deltas) {
@@ -361,7 +364,7 @@ export class RunState {
     return folded ?? deltas;
   }
 
-  /** `isNoted`: a replica before this one has left a note. */
+  /** `isNoted`: an earlier replica has left a note. */
   #noteHeldCalls(isNoted: boolean): HeldCallNotes | undefined {
     if (this.run.events !== 'none' || this.signal.reason === SUPERSEDED) return undefined;
     const heldNow = () => heldIn(this.transcript, this.restored?.unfinished, !this.facts.legacyFunctions);
@@ -369,10 +372,11 @@ export class RunState {
     return this.#held;
   }
 
-  /** True if `delta` would settle a call that is settled already: then its repetition is cancelled. */
+  /** Whether `delta` would settle a call that repeats a settled one. If so, cancels it. */
   #drops(delta: Delta): boolean {
     const { drop_repeated_calls } = this.#context.configuration.recovery;
-    // What the client has seen, and is not told that it was cut, is no repetition.
+    // A call that the client has seen is no repetition, because in live mode nothing tells the client about a
+    // cancellation.
     if (delta.kind !== 'tool_close' || !drop_repeated_calls || this.policy.isLive) return false;
     const call = this.transcript.openCalls.find(({ index }) => index === delta.index);
     if (!call || !isRepeated(call, this.transcript.closedCalls)) return false;
@@ -381,7 +385,7 @@ export class RunState {
     return true;
   }
 
-  /** The attempt under way has said something. */
+  /** The current attempt has produced its first content. */
   #beginSegment(segment: Segment): void {
     this.#segment = undefined;
     this.output.begin(segment);

@@ -7,11 +7,13 @@ import {
 } from './numbered-names.ts';
 
 export interface AgreedNumbersOptions extends NumberedNamesOptions {
-  /** Of the notes that say which number a name is to have. */
+  /** Kind of the notes that record the number chosen for a name. */
   readonly turn: NoteKey['kind'];
 }
 
-/** Lists of {@link NumberedNames} that several requests and replicas may add the same name to: it has one number all the same. */
+/**
+ * {@link NumberedNames} for names that several requests or replicas may add at once: each name still gets one number.
+ */
 export class AgreedNumbers extends NumberedNames {
   readonly #options: AgreedNumbersOptions;
   readonly #notes: Notes;
@@ -23,9 +25,8 @@ export class AgreedNumbers extends NumberedNames {
   }
 
   /**
-   * The number of the name, which is added if it is not there. `known`, and `undefined`, as of {@link add}. In each turn, all
-   * replicas that number this name at the same time agree on a number for it, and on the name that has the number: this one, or
-   * another one that was a moment ahead.
+   * The name's number; adds the name if necessary. `known` and `undefined`: as in {@link add}. In each turn, all
+   * replicas that add this name at once agree on a number and on its holder: this name, or another one that was faster.
    */
   numberOf(list: NumberedList, name: string, known: number): Promise<number | undefined> {
     const { ttl_ms } = this.#options;
@@ -35,7 +36,7 @@ export class AgreedNumbers extends NumberedNames {
     });
   }
 
-  /** Forgets the name, and that it had a number. */
+  /** Removes the name and the record of its number. */
   override async remove(list: NumberedList, numbered: NumberedName): Promise<void> {
     let turn = 0;
     const next = () => this.#notes.consume(list.owner, this.#turnNote(list, numbered.name, turn++));

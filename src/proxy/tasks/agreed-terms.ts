@@ -4,27 +4,27 @@ import type { Time } from '../../lib/time.ts';
 import type { RunContext } from '../run/context/run-context.ts';
 import type { OwnedTask } from './task-states.ts';
 
-/** What a task is, and how far it may go. */
+/** The description and limits of a task. */
 export interface TaskTerms {
   /** For people. */
   readonly description?: string;
-  /** How many steps its client expects it to take. Nothing depends on it. */
+  /** The number of steps that the client expects; informational. */
   readonly steps_total?: number;
-  /** From then on it has no new steps. */
+  /** No new steps begin after this time. */
   readonly deadline_at_ms?: number;
-  /** It has no new steps once its answers, with their prompts, have taken so many. */
+  /** No new steps begin once its answers and their prompts have used this many tokens. */
   readonly budget_tokens?: number;
 }
 
-/** The terms that a request names. They hold where none were agreed on before. */
+/** The terms in a request. They apply only if none were agreed on before. */
 export interface NamedTerms extends Omit<TaskTerms, 'description' | 'deadline_at_ms'> {
-  /** From the first request that names it on. */
+  /** Counted from the first request that names it. */
   readonly deadline_ms?: number;
 }
 
 /**
- * The terms of tasks: those that its first request has named, until its owner puts others in their place. Every method rejects
- * where the store does not answer.
+ * The terms of tasks: those of the first request, until the owner replaces them. Every method rejects if the store does
+ * not answer.
  */
 export class AgreedTerms {
   readonly #notes: Notes;
@@ -42,7 +42,7 @@ export class AgreedTerms {
     return noted === undefined ? {} : termsIn(noted);
   }
 
-  /** The terms that hold for a request that names these. */
+  /** The terms in force for a request that names these. */
   async agreed(task: OwnedTask, named: NamedTerms): Promise<TaskTerms> {
     const { deadline_ms, ...rest } = named;
     const own: TaskTerms = {
@@ -53,12 +53,12 @@ export class AgreedTerms {
     return termsIn(await this.#notes.claim(owner, termsNote(task), JSON.stringify(own), this.#ttl_ms));
   }
 
-  /** Puts these in the place of all that were agreed on before. */
+  /** Replaces all earlier terms. */
   put(task: OwnedTask, terms: TaskTerms): Promise<void> {
     return this.#notes.put(task.owner, termsNote(task), JSON.stringify(terms), this.#ttl_ms);
   }
 
-  /** They hold for at least so long from now on. */
+  /** Keeps them for at least this long from now. */
   extend(task: OwnedTask, ttl_ms: number): Promise<void> {
     return this.#notes.extend(task.owner, termsNote(task), ttl_ms);
   }
@@ -68,7 +68,7 @@ export class AgreedTerms {
   }
 }
 
-/** A malformed note counts as none. */
+/** A malformed note counts as absent. */
 function termsIn(noted: string): TaskTerms {
   const terms = parsedJson(noted);
   return isObject(terms) ? terms : {};

@@ -3,22 +3,22 @@ import type { Owner } from '../../checkpoint/store.ts';
 import { apiError } from '../../lib/errors.ts';
 import type { Time } from '../../lib/time.ts';
 
-/** A tool call of a task: `key` is the client's own name for it, the same after a crash. */
+/** A tool call of a task. `key`: the client's name for it, stable across crashes. */
 export interface LedgerCall {
   readonly owner: Owner;
   readonly task: string;
   readonly key: string;
 }
 
-/** The answer to a client that is about to run a tool. */
+/** The answer to a client that wants to run a tool. */
 export type ClaimAnswer =
-  /** It runs the tool, and no other client does. */
+  /** The client may run the tool; no other client does. */
   | { readonly outcome: 'run' }
-  /** The tool has run, with this result; without one, the client that ran it has kept it to itself. */
+  /** The tool has run, with this result. Without one, the client that ran it did not store the result. */
   | ({ readonly outcome: 'done' } & CallResult)
-  /** Another client runs it, and may for this much longer. */
+  /** Another client is running it, for up to this much longer. */
   | { readonly outcome: 'busy'; readonly retry_after_ms: number }
-  /** A client was to run it, by this claim, and has said nothing for longer than the tool may take. */
+  /** A client claimed it and has not reported within the tool's time. */
   | { readonly outcome: 'unknown'; readonly claim: string; readonly claimed_at_ms: number };
 
 /** Any JSON value. */
@@ -26,22 +26,22 @@ export interface CallResult {
   readonly result?: unknown;
 }
 
-/** `unknown`: a client was to run its tool, and has said nothing for longer than that may take. */
+/** `unknown`: a client claimed it and has not reported within the tool's time. */
 export const CALL_STATES = ['claimed', 'done', 'released', 'unknown'] as const;
 
 /** The state of a call, for observers. */
 export interface KnownCall extends CallResult {
   readonly state: (typeof CALL_STATES)[number];
-  /** How many claims it has had, unless it is done. */
+  /** The number of claims, unless the call is done. */
   readonly claims?: number;
 }
 
 export interface ClaimTerms {
-  /** The client's own name for this claim. A claim that is repeated with it is the same claim, until it is released. */
+  /** The client's name for this claim. A repetition with the same name is the same claim, until that is released. */
   readonly claim: string;
-  /** How long the tool may take before what it did counts as unknown. */
+  /** How long the tool may take before its outcome counts as unknown. */
   readonly hold_ms: number;
-  /** Where it is unknown whether the tool has run, it is run again. */
+  /** Run the tool again if its outcome is unknown. */
   readonly repeats: boolean;
 }
 
@@ -51,18 +51,18 @@ interface Claim {
   readonly until_ms: number;
 }
 
-/** How many times a call may be released. */
+/** How often a call may be released. */
 const RELEASES_MAX = 16;
 
-/** Of a result, as JSON, with the name of its field. */
+/** Limit for a result as JSON, including its field name. */
 export const RESULT_CHARACTERS_MAX = NOTE_CHARACTERS_MAX;
 
 /**
- * Which tool calls of a task were run, and with which results. The tools are the clients': a client asks before it runs one, and
- * says what came of it. Of one call there is one claim, until that is released, and one result, which stays.
+ * Records which tool calls of a task were run, and their results. Clients run the tools: each asks before running one,
+ * and reports the outcome. A call has one claim until that is released, and one result, which never changes.
  *
- * Each claim is a note of its own, with a number. A note that exists is never changed, so all replicas see the same order of
- * claims and releases, and no store needs more than to keep the first value of a note.
+ * Each claim is a numbered note. Notes never change, so all replicas see the same order of claims and releases, and a
+ * store only needs to keep the first value of a note.
  */
 export class CallLedger {
   readonly #notes: Notes;
@@ -75,7 +75,10 @@ export class CallLedger {
     this.#ttl_ms = ttl_ms;
   }
 
-  /** Throws `claim_released` and `call_released_too_often`. Rejects where the store does not answer: then the tool must not run. */
+  /**
+   * Claims a call. Throws `claim_released` and `call_released_too_often`. Rejects if the store does not answer: the
+   * tool must not run then.
+   */
   async claim(call: LedgerCall, { claim, hold_ms, repeats }: ClaimTerms): Promise<ClaimAnswer> {
     const done = await this.#done(call);
     if (done) return done;
@@ -85,12 +88,12 @@ export class CallLedger {
       const held = await this.#keep(call, claimNote(call, number), own);
       const isOwn = held.claim === claim;
       if (await this.#isReleased(call, number)) {
-        // It must not stand again: whatever released it may be sent once more.
+        // It must not become valid again, because its release may be sent once more.
         if (isOwn) throw apiError('claim_released');
         continue;
       }
       if (isOwn) return { outcome: 'run' };
-      // It may have come meanwhile.
+      // The result may have arrived meanwhile.
       const result = await this.#done(call);
       if (result) return result;
       const left_ms = held.until_ms - at_ms;
@@ -102,8 +105,8 @@ export class CallLedger {
   }
 
   /**
-   * The tool has run. Throws `call_not_claimed` where this claim does not stand, `call_done` where there is another result
-   * already, which stays, and `result_too_large`.
+   * Records that the tool has run. Throws `call_not_claimed` if the claim is not valid, `call_done` if a different
+   * result exists, which stays, and `result_too_large`.
    */
   async keepResult(call: LedgerCall, claim: string, result: CallResult): Promise<void> {
     const value = JSON.stringify(result);
@@ -116,18 +119,18 @@ export class CallLedger {
   }
 
   /**
-   * The tool has not run by this claim, as its client says, or another one that got `unknown` and has found out.
-   * Throws `call_not_claimed` and `call_done`.
+   * Records that the tool has not run under this claim, as reported by its client, or by one that got `unknown` and
+   * checked. Throws `call_not_claimed` and `call_done`.
    */
   async release(call: LedgerCall, claim: string): Promise<void> {
     if (await this.#done(call)) throw apiError('call_done');
     const { released, standing } = await this.#claims(call);
     if (standing?.claim === claim) return this.#release(call, released.length);
-    // It may be asked for again, because the answer was lost.
+    // A repeated release succeeds, because the first answer may have been lost.
     if (!released.some((each) => each.claim === claim)) throw apiError('call_not_claimed');
   }
 
-  /** Changes nothing. Undefined for a call that was not claimed, or is known no longer. */
+  /** Reads the state of a call. Undefined if it was never claimed, or is no longer known. */
   async known(call: LedgerCall): Promise<KnownCall | undefined> {
     const done = await this.#result(call);
     if (done) return { state: 'done', ...done };
@@ -135,12 +138,12 @@ export class CallLedger {
     if (!standing) return released.length === 0 ? undefined : { state: 'released', claims: released.length };
     const claims = released.length + 1;
     if (standing.until_ms > this.#time.wall()) return { state: 'claimed', claims };
-    // It may have come meanwhile.
+    // The result may have arrived meanwhile.
     const late = await this.#result(call);
     return late ? { state: 'done', ...late } : { state: 'unknown', claims };
   }
 
-  /** Forgets that the call was claimed, and its result. */
+  /** Deletes the call's claims and result. */
   async forget(call: LedgerCall): Promise<void> {
     const { owner } = call;
     await this.#notes.consume(owner, resultNote(call));
@@ -151,7 +154,7 @@ export class CallLedger {
     }
   }
 
-  /** In the order in which they were made: the last one stands until it is released. */
+  /** All claims in order; the last one is valid until it is released. */
   async #claims(
     call: LedgerCall,
   ): Promise<{ readonly released: readonly Claim[]; readonly standing?: Claim }> {
@@ -183,9 +186,9 @@ export class CallLedger {
     return value === undefined ? undefined : (JSON.parse(value) as Value);
   }
 
-  /** Resolves with the claim that came first. */
+  /** Resolves with the first claim. */
   async #keep({ owner }: LedgerCall, note: NoteKey, claim: Claim): Promise<Claim> {
-    // Until its tool must have ended, a claim that is forgotten would let another client run it.
+    // The claim must outlive the tool's time, or another client could run the tool too.
     const ttl_ms = claim.until_ms - claim.at_ms + this.#ttl_ms;
     return JSON.parse(await this.#notes.claim(owner, note, JSON.stringify(claim), ttl_ms)) as Claim;
   }

@@ -10,17 +10,17 @@ import { ShrinkingLists } from './shrinking-lists.ts';
 import type { TaskEra } from './task-records.ts';
 import { isEnded, type OwnedTask, type TaskStates } from './task-states.ts';
 
-/** How often a replica looks for tasks that have ended at others, and tries again what it could not forget. */
+/** Interval at which a replica looks for tasks that ended on others, and retries failed deletions. */
 const SWEEP_MS = 60_000;
-/** How many tasks wait to be forgotten. Of more, the first ones are kept for as long as all others. */
+/** Maximum number of pending deletions. Beyond it, the oldest tasks keep the regular retention. */
 const DUE_MAX = 10_000;
 const READ_AT_ONCE = 100;
-/** For how long a replica that forgets a task has it to itself. */
+/** How long a replica has the exclusive right to delete a task. */
 const CLAIM_MS = 600_000;
 const CLOSE_WAIT_MAX_MS = 2000;
 const REPLICA_BYTES = 9;
 
-/** A task that has ended, and until when it is kept. */
+/** An ended task, and how long it is kept. */
 interface DueTask extends TaskEra {
   readonly until_ms: number;
 }
@@ -28,15 +28,15 @@ interface DueTask extends TaskEra {
 interface EndedTasksOptions {
   readonly context: Pick<RunContext, 'configuration' | 'store' | 'time' | 'random' | 'log'>;
   readonly states: TaskStates;
-  /** Of what the replicas of a deployment note for one another. */
+  /** Owner of the notes that replicas share. */
   readonly replicas: Owner;
-  /** Forgets a task with all that belongs to it. */
+  /** Deletes a task and everything that belongs to it. */
   readonly forget: (task: OwnedTask) => Promise<void>;
 }
 
 /**
- * Tasks that have ended and are kept for less time than others. All replicas know of them, and one forgets each when its time
- * has come, whichever has ended it.
+ * Ended tasks with a shorter retention than usual. All replicas know them, and any one of them deletes a task when its
+ * time has come.
  */
 export class EndedTasks {
   readonly #options: EndedTasksOptions;
@@ -44,12 +44,12 @@ export class EndedTasks {
   readonly #lists: ShrinkingLists;
   readonly #list: NumberedList;
   readonly #replica = randomBytes(REPLICA_BYTES).toString('base64url');
-  /** By their numbers, with the time of the next attempt to forget them. */
+  /** By number, with the time of the next attempt. */
   readonly #due = new Map<number, { readonly task: DueTask; readonly at_ms: number }>();
   readonly #closed = new AbortController();
   #rest = new AbortController();
   #sweeping: Promise<void> = Promise.resolve();
-  /** The number up to which this replica has read the list. */
+  /** The last number in the list that this replica has read. */
   #read = 0;
 
   constructor(options: EndedTasksOptions) {
@@ -62,12 +62,12 @@ export class EndedTasks {
       kind: 'due_task',
       turn: 'due_number',
       last: 'last_due',
-      // Then what is left of a task has expired as well.
+      // By then the rest of the task has expired as well.
       ttl_ms: context.configuration.checkpoint.ttl_s * 1000,
     });
   }
 
-  /** The task has ended, and is kept until then. To say so again changes nothing. Rejects where the store does not answer. */
+  /** Schedules the deletion of an ended task. Idempotent. Rejects if the store does not answer. */
   async add({ owner, task, era }: TaskEra, until_ms: number): Promise<void> {
     const due: DueTask = { owner, task, era, until_ms };
     const number = await this.#lists.add(this.#list, JSON.stringify(due));
@@ -80,7 +80,7 @@ export class EndedTasks {
     this.#sweeping = this.#sweep();
   }
 
-  /** Resolves when nothing of this is under way any more, or after two seconds. */
+  /** Resolves once pending work has ended, or after two seconds. */
   async close(): Promise<void> {
     this.#closed.abort();
     await inTime(this.#sweeping, this.#options.context.time, CLOSE_WAIT_MAX_MS);
@@ -88,7 +88,7 @@ export class EndedTasks {
 
   async #sweep(): Promise<void> {
     const { random } = this.#options.context;
-    // Replicas that were started together do not ask the store together.
+    // Spreads the load of replicas that start together.
     await this.#sleep(SWEEP_MS * random());
     while (!this.#closed.signal.aborted) {
       await this.#attempt(() => this.#look());
@@ -97,7 +97,7 @@ export class EndedTasks {
     }
   }
 
-  /** Until a task is added at the latest. */
+  /** Ends early if a task is added. */
   async #sleep(delay_ms: number): Promise<void> {
     this.#rest = new AbortController();
     const signal = AbortSignal.any([this.#closed.signal, this.#rest.signal]);
@@ -113,7 +113,7 @@ export class EndedTasks {
     );
   }
 
-  /** For tasks that have ended at other replicas. */
+  /** Reads tasks that ended on other replicas. */
   async #look(): Promise<void> {
     const last = await this.#lists.last(this.#list);
     this.#read = Math.max(this.#read, last - DUE_MAX);
@@ -147,7 +147,7 @@ export class EndedTasks {
       const claim = { kind: 'due_claim', name: String(number) } as const;
       if ((await this.#notes.claim(replicas, claim, this.#replica, CLAIM_MS)) !== this.#replica) return;
       const state = await states.of(due);
-      // Its name may be that of another task by now.
+      // Another task may have reused the name.
       if (state.era === due.era && isEnded(state)) await forget(due);
       await this.#lists.remove(this.#list, { number, name: JSON.stringify(due) });
     }
@@ -166,7 +166,7 @@ export class EndedTasks {
   }
 }
 
-/** A malformed name counts as none. */
+/** A malformed name counts as absent. */
 function dueIn(name: string): DueTask | undefined {
   const due = parsedJson(name);
   const isDue = isObject(due) && [due.owner, due.task, due.era].every((part) => typeof part === 'string');

@@ -2,18 +2,18 @@ import type { NoteKey, Notes } from '../../checkpoint/notes.ts';
 import type { Owner } from '../../checkpoint/store.ts';
 import { remember } from '../../lib/bounded-map.ts';
 
-/** How many times the name of another replica may be a moment ahead. */
+/** How often another replica's name may win the race for a number. */
 const TURNS_MAX = 64;
-/** Lists whose ends this replica has at hand. */
+/** Lists whose last number this replica caches. */
 const LISTS_MAX = 10_000;
-/** How many names are asked for at once where one of them is looked for. */
+/** Batch size when searching for a name. */
 const SEARCHED_AT_ONCE = 100;
 
-/** One list, and whose it is. */
+/** A list and its owner. */
 export interface NumberedList {
   readonly owner: Owner;
   readonly name: string;
-  /** Of a list that was emptied: what this replica remembers of the one before it counts no longer. */
+  /** Changes when the list is emptied, which invalidates this replica's cache for it. */
   readonly era: string;
 }
 
@@ -24,16 +24,16 @@ export interface NumberedName {
 
 export interface NumberedNamesOptions {
   readonly notes: Notes;
-  /** Of the notes that say which name has a number. */
+  /** Kind of the notes that record which name has a number. */
   readonly kind: NoteKey['kind'];
   readonly ttl_ms: number;
-  /** The highest number there is. */
+  /** The highest permitted number. */
   readonly numbers_max: number;
 }
 
 /**
- * Lists of names with numbers from 1 on. Each number is a note of its own that is never changed, so all replicas see the same
- * names, in the same order. Every method rejects where the store does not answer.
+ * Lists of names, numbered from 1. Each number is a note that never changes, so all replicas see the same names in the
+ * same order. Every method rejects if the store does not answer.
  */
 export class NumberedNames {
   readonly #notes: Notes;
@@ -41,7 +41,7 @@ export class NumberedNames {
   readonly #ttl_ms: number;
   readonly #numbers_max: number;
   readonly #last = new Map<string, number>();
-  /** Of each list that is added to here, the name that is numbered last: those of one replica would only be in each other's way. */
+  /** The last pending addition per list: additions by one replica would only compete with each other. */
   readonly #queues = new Map<string, Promise<unknown>>();
 
   constructor({ notes, kind, ttl_ms, numbers_max }: NumberedNamesOptions) {
@@ -51,20 +51,20 @@ export class NumberedNames {
     this.#numbers_max = numbers_max;
   }
 
-  /** The highest number that this replica has seen; `undefined` where it has not seen the list. */
+  /** The highest number that this replica has seen; `undefined` if it has not seen the list. */
   seen(list: NumberedList): number | undefined {
     return this.#last.get(keyOf(list));
   }
 
   /**
-   * Gives the name the next number; `undefined` where the list is full. A name that is added twice has two. `known`: a number
-   * that was given, or 0, for a replica that has not seen the list, or not for long.
+   * Gives the name the next number; `undefined` if the list is full. A name added twice gets two numbers. `known`: an
+   * assigned number, or 0; speeds up a replica that hasn't seen the list recently.
    */
   add(list: NumberedList, name: string, known: number): Promise<number | undefined> {
     return this.claimed(list, name, known, async (next) => next);
   }
 
-  /** The last number that the name was given. It takes as many reads as there are numbers above it. `known`: as of {@link add}. */
+  /** The name's last number. Reads all names above it. `known`: as in {@link add}. */
   async find(list: NumberedList, name: string, known: number): Promise<number | undefined> {
     for (let last = await this.lastOf(list, known); last > 0; last -= SEARCHED_AT_ONCE) {
       const names = await this.names(list, Math.max(1, last - SEARCHED_AT_ONCE + 1), last);
@@ -74,7 +74,7 @@ export class NumberedNames {
     return undefined;
   }
 
-  /** The highest number that was given. `known`: one that was. */
+  /** The highest assigned number. `known`: an assigned number. */
   async lastOf(list: NumberedList, known: number): Promise<number> {
     const isThere = async (number: number) => (await this.nameAt(list, number)) !== undefined;
     let last = Math.max(known, this.seen(list) ?? 0);
@@ -87,19 +87,19 @@ export class NumberedNames {
     return last;
   }
 
-  /** `undefined` where there is none, or it is known no longer. */
+  /** `undefined` if there is none, or it is no longer known. */
   async nameAt(list: Omit<NumberedList, 'era'>, number: number): Promise<string | undefined> {
     return this.#notes.get(list.owner, this.#note(list, number));
   }
 
-  /** Those of the names from `first` to `last` that are still known, all asked for at once. */
+  /** The names from `first` to `last` that are still known, read concurrently. */
   async names(list: NumberedList, first: number, last: number): Promise<readonly NumberedName[]> {
     const numbers = Array.from({ length: last - first + 1 }, (_, index) => first + index);
     const names = await Promise.all(numbers.map((number) => this.nameAt(list, number)));
     return names.flatMap((name, index) => (name === undefined ? [] : { number: first + index, name }));
   }
 
-  /** Has the name keep its number for as long as if it had been given it now. False where another name has it. */
+  /** Renews the retention of the name's number. False if another name has that number. */
   async keep(list: NumberedList, { number, name }: NumberedName): Promise<boolean> {
     const holder = await this.nameAt(list, number);
     if (holder !== undefined && holder !== name) return false;
@@ -112,8 +112,8 @@ export class NumberedNames {
   }
 
   /**
-   * Claims a number for the name, which `numberFor` chooses where `next` seems to be free, until one is not another name's. One
-   * name of a list after the other.
+   * Claims numbers from `numberFor` until one doesn't belong to another name. `numberFor` gets the next number that
+   * seems free. Sequential per list.
    */
   protected claimed(
     list: NumberedList,

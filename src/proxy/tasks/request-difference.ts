@@ -3,17 +3,17 @@ import { parseJson } from '../../lib/json.ts';
 import { VOLATILE_FIELDS } from '../resume/request-digest.ts';
 
 const PATHS_MAX = 8;
-/** Names of fields come from the client: what could be a text is not repeated. */
+/** Clients choose field names, so names that might contain prose are not repeated. */
 const PLAIN_NAME = /^[A-Za-z_][A-Za-z0-9_]{0,63}$/;
-/** The fields that the wires have conversations in. */
+/** The fields in which wires have their conversations. */
 const CONVERSATION_FIELDS = ['messages', 'input'];
 
 /**
- * Where two requests differ, for those who look for the reason: `['messages[4]', 'tools']`. Entries of a conversation are
- * counted from 0, and come first; of several that one of the requests has more, only the first is named. There are eight paths
- * at most, and none of what `requestDigest` leaves out, nor of fields whose names are no plain identifiers.
+ * Where two requests differ, for debugging: `['messages[4]', 'tools']`. Entries of a conversation count from 0 and come
+ * first; if one request has extra entries, only the first is named. At most eight paths, without the fields that
+ * `requestDigest` ignores, or whose names aren't plain identifiers.
  *
- * `before`, `now`: JSON objects, as texts.
+ * `before`, `now`: JSON objects as text.
  */
 export function changedPaths(before: string, now: string): readonly string[] {
   const [earlier, later] = [fieldsOf(before), fieldsOf(now)];

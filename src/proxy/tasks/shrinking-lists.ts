@@ -3,13 +3,13 @@ import { AgreedNumbers, type AgreedNumbersOptions } from './agreed-numbers.ts';
 import type { NumberedList, NumberedName } from './numbered-names.ts';
 
 interface ShrinkingListsOptions extends Omit<AgreedNumbersOptions, 'numbers_max'> {
-  /** Of the note that says which number was given last. */
+  /** Kind of the note with the last assigned number. */
   readonly last: NoteKey['kind'];
 }
 
 /**
- * Lists of {@link AgreedNumbers} that lose their names in any order. What is left of such a list does not show where it ends,
- * so its last number is noted, or one shortly before that. Every method rejects where the store does not answer.
+ * {@link AgreedNumbers} whose names may be removed in any order. The remaining names don't show where such a list ends,
+ * so a note contains its last number, or one slightly before. Every method rejects if the store does not answer.
  */
 export class ShrinkingLists {
   readonly #options: ShrinkingListsOptions;
@@ -20,7 +20,7 @@ export class ShrinkingLists {
     this.#names = new AgreedNumbers({ ...options, numbers_max: Number.MAX_SAFE_INTEGER });
   }
 
-  /** The number of the name, which is `known` where that was its number before, and is no other's by now. */
+  /** The name's number: `known`, if the name had it before and no other name has it now. */
   async add(list: NumberedList, name: string, known?: number): Promise<number | undefined> {
     const last = await this.#lastNoted(list);
     const isKept = known !== undefined && (await this.#names.keep(list, { number: known, name }));
@@ -31,12 +31,12 @@ export class ShrinkingLists {
     return number;
   }
 
-  /** The last number; 0 where none was given. */
+  /** The last number; 0 if none was assigned. */
   async last(list: NumberedList): Promise<number> {
     return this.#names.lastOf(list, await this.#lastNoted(list));
   }
 
-  /** Those of the names from `first` to `last` that are still there. */
+  /** The names from `first` to `last` that still exist. */
   names(list: NumberedList, first: number, last: number): Promise<readonly NumberedName[]> {
     return this.#names.names(list, first, last);
   }

@@ -2,7 +2,7 @@ import type { Owner, StoredRun } from '../../checkpoint/store.ts';
 import type { RunContext } from '../run/context/run-context.ts';
 import { tokensOf, usageOf } from './task-usage.ts';
 
-/** Counts a request that comes back to the run of its step, and what it would have cost without that. */
+/** Counts a request that returned to the run of its step, and the tokens that saved. */
 export function countReturn(
   stored: StoredRun,
   owner: Owner,

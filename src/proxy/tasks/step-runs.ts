@@ -2,10 +2,10 @@ import type { NoteKey } from '../../checkpoint/notes.ts';
 import type { Owner, RunId, Store, StoredRun } from '../../checkpoint/store.ts';
 import { type KnownRun, knownRunIn } from '../resume/run-lookup.ts';
 
-/** Where the run of a step is noted. `name`: that of the step. */
+/** The note that names a step's run. `name`: the step's name. */
 export const stepNote = (name: string): NoteKey => ({ kind: 'step', name });
 
-/** What is noted of a step; undefined where nothing is, or that is forgotten. Rejects where the store does not answer, as the following do. */
+/** The noted run of a step; undefined if there is none. Rejects if the store does not answer. */
 export async function knownStep(
   store: Pick<Store, 'notes'>,
   owner: Owner,
@@ -15,7 +15,7 @@ export async function knownStep(
   return noted === undefined ? undefined : knownRunIn(noted);
 }
 
-/** The run that has answered a step last; undefined where none is known. */
+/** The run that answered a step last; undefined if unknown. Rejects if the store does not answer. */
 export async function runOfStep(
   store: Pick<Store, 'notes'>,
   owner: Owner,
@@ -24,7 +24,7 @@ export async function runOfStep(
   return (await knownStep(store, owner, name))?.run;
 }
 
-/** The same as it is stored. */
+/** That run as stored. Rejects if the store does not answer. */
 export async function storedStep(
   store: Store,
   owner: Owner,

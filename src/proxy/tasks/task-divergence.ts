@@ -9,16 +9,16 @@ import { knownStep, storedStep } from './step-runs.ts';
 import type { TaskEra, TaskOrigin, TaskRecords } from './task-records.ts';
 import { sessionNoteOf } from './task-steps.ts';
 
-/** That a process which has begun its task again had a new step where the process before it had another one. */
+/** A restarted process whose next step differs from the one of the process before it. */
 export interface TaskDivergence {
-  /** The step that it did not come to. */
+  /** The step that it skipped. */
   readonly step: number;
-  /** The one that it had instead. */
+  /** The new step that it made instead. */
   readonly by_step: number;
-  /** See `changedPaths`; `null` where the request of `step` is not kept. */
+  /** See `changedPaths`; `null` if the request of `step` is not stored. */
   readonly changed: readonly string[] | null;
   readonly at_ms: number;
-  /** The process. */
+  /** The process that diverged. */
   readonly session: string;
 }
 
@@ -28,24 +28,24 @@ interface BegunStep {
   readonly session: string;
   readonly number: number;
   readonly body: string;
-  /** The highest step before it that the session is known to have had; 0 where none is. */
+  /** The highest earlier step that the session is known to have received; 0 if none. */
   readonly had: number;
 }
 
-/** Sessions of which this replica knows how far they have come. */
+/** Sessions whose progress this replica tracks. */
 const SESSIONS_MAX = 10_000;
-/** Of a session that is not looked at any more: it has diverged, or has gone its own way beside others. */
+/** Marks a session that needs no further checks: it has diverged, or runs in parallel with others. */
 const SETTLED = Number.POSITIVE_INFINITY;
 
 /**
- * Finds out which processes have diverged from the steps of those before them, so that their owner can tell why they pay. It is only
- * shown: nothing depends on it, and no answer waits for it. A process diverges once.
+ * Detects processes that diverge from their predecessors' steps, so that the owner can see why a task costs more.
+ * Informational: no answer waits for it. A process diverges at most once.
  */
 export class TaskDivergences {
   readonly #context: Pick<RunContext, 'store' | 'time' | 'log'>;
   readonly #records: TaskRecords;
   readonly #ttl_ms: number;
-  /** The highest step that each session has had here. */
+  /** The highest step that each session has received on this replica. */
   readonly #had = new Map<string, number>();
 
   constructor(
@@ -57,13 +57,16 @@ export class TaskDivergences {
     this.#ttl_ms = configuration.checkpoint.ttl_s * 1000;
   }
 
-  /** The session is given the answer to a step that was begun before. */
+  /** Records that the session received the answer to an existing step. */
   returned(task: TaskEra, { session }: TaskOrigin, { records }: StoredRun): void {
     const number = records[0]?.header?.step?.number;
     if (session !== undefined && number !== undefined) this.#see(keyOf(task, session), number);
   }
 
-  /** The session begins a new step. The store is asked, behind the answer, only where that does not follow the last one it had here. */
+  /**
+   * Records that the session begins a new step. Queries the store only if the step doesn't follow the session's last
+   * one on this replica, and in the background.
+   */
   began(task: TaskEra, { session }: TaskOrigin, number: number, body: string): void {
     if (session === undefined) return;
     const key = keyOf(task, session);
@@ -78,7 +81,7 @@ export class TaskDivergences {
     );
   }
 
-  /** The last one of the task. Rejects where the store does not answer, as the following does. */
+  /** The task's last divergence. Rejects if the store does not answer. */
   async of(task: TaskEra): Promise<TaskDivergence | undefined> {
     const noted = await this.#context.store.notes.get(task.owner, divergenceNote(task));
     return noted === undefined ? undefined : divergenceIn(noted);
@@ -99,7 +102,7 @@ export class TaskDivergences {
     if (step === undefined) return 'goes_on';
     const missed = await this.#storedAt(task, step);
     if (step > 1 && !(await this.#couldRepeat(missed, begun, step - 1))) return 'settled';
-    // Another replica may have noted this already.
+    // Another replica may already have noted it.
     if ((await this.of(task))?.session === session) return 'settled';
     const before = missed?.records[0]?.header?.body;
     const divergence: TaskDivergence = {
@@ -116,9 +119,9 @@ export class TaskDivergences {
   }
 
   /**
-   * The lowest step that the session has not had; `undefined` where it has had the last one. Agents repeat their steps in order,
-   * so half of them at a time can be left out. Where an agent has several requests under way at once, it may have had a later
-   * step before an earlier one, and another step than the lowest may be named.
+   * The lowest step that the session has not received; `undefined` if it has the last one. Agents repeat their steps in
+   * order, so a binary search works. With concurrent requests an agent may receive a later step first, and the result
+   * may not be the lowest.
    */
   async #firstMissed({ task, session, number, had }: BegunStep): Promise<number | undefined> {
     const isMissed = async (at: number): Promise<boolean> => {
@@ -136,8 +139,8 @@ export class TaskDivergences {
   }
 
   /**
-   * Whether a step was there to be repeated when the session had `last`, the one before it. Sessions that work side by side
-   * have steps of their own in turn.
+   * Whether the missed step existed when the session received `last`, the step before it. Parallel sessions take turns
+   * with new steps.
    */
   async #couldRepeat(
     missed: StoredRun | undefined,
@@ -145,20 +148,23 @@ export class TaskDivergences {
     last: number,
   ): Promise<boolean> {
     const step = await this.#stepAt(task, last);
-    // What is not kept any more is paid again by whatever is the same.
+    // An expired step must be paid for again even by an identical process.
     if (!step) return false;
     const run = await this.#runFor(task, session, step);
     const own = run === undefined ? null : await this.#context.store.read(run, task.owner, 0);
     return own === null || isBefore(missed, own);
   }
 
-  /** Undefined where it is known no longer. */
+  /** Undefined if it is no longer known. */
   async #stepAt(task: TaskEra, number: number): Promise<NumberedName | undefined> {
     const [step] = await this.#records.steps(task, number, number);
     return step;
   }
 
-  /** What the session has begun for the step, or was to begin if no other one had. Undefined where it has not had the step. */
+  /**
+   * The run that the session began for the step, or would have begun if no other session had. Undefined if the session
+   * has not received the step.
+   */
   async #runFor(task: TaskEra, session: string, step: NumberedName): Promise<RunId | undefined> {
     const { store } = this.#context;
     const known = await knownStep(store, task.owner, step.name);
@@ -182,7 +188,7 @@ function isBefore(one: StoredRun | undefined, other: StoredRun): boolean {
   return one_ms !== undefined && other_ms !== undefined && one_ms < other_ms;
 }
 
-/** A malformed note counts as none. */
+/** A malformed note counts as absent. */
 function divergenceIn(noted: string): TaskDivergence | undefined {
   const divergence = parsedJson(noted);
   if (!isObject(divergence)) return undefined;

@@ -4,17 +4,17 @@ import type { LedgerCall } from './call-ledger.ts';
 import type { TaskEra } from './task-records.ts';
 import type { OwnedTask, TaskState } from './task-states.ts';
 
-/** Observes tasks beside their steps, which a `RunObserver` sees. None of these may throw or wait. */
+/** Observes tasks, except for the steps that a `RunObserver` sees. Methods must neither throw nor block. */
 export interface TaskObserver {
-  /** Its owner has given it another status. */
+  /** The owner changed the task's status. */
   changed(task: OwnedTask, state: TaskState): void;
-  /** A request that would have been a new step of it was refused with `code`. */
+  /** A request for a new step was refused with `code`. */
   refused(task: TaskEra, code: ErrorCode, terms: TaskTerms): void;
-  /** A client that was about to run a tool got `unknown`: nothing is known of an earlier claim. */
+  /** A client that wanted to run a tool got `unknown`, because an earlier claim has no outcome. */
   callUnknown(call: UnknownCall): void;
 }
 
-/** A call of which `claim` stands, for longer than its tool may take. */
+/** A call whose `claim` has lasted longer than its tool may take. */
 export interface UnknownCall extends LedgerCall, TaskEra {
   readonly claim: string;
   readonly claimed_at_ms: number;

@@ -9,52 +9,55 @@ import { type NumberedList, type NumberedName, NumberedNames } from './numbered-
 import { ShrinkingLists } from './shrinking-lists.ts';
 import type { OwnedTask } from './task-states.ts';
 
-/** How many steps of a task are numbered. What comes after them is answered all the same. */
+/** How many steps of a task are numbered. Later steps are still answered. */
 export const STEPS_MAX = 10_000;
-/** How many tasks of an owner are listed: the last ones. */
+/** How many of an owner's tasks are listed, newest first. */
 export const TASKS_LISTED_MAX = 10_000;
-/** Tasks whose records, and their sessions whose names, this replica has at hand. */
+/** Size of this replica's caches for tasks and session names. */
 const TASKS_MAX = 10_000;
-/** How many sessions of a task are known by name. */
+/** How many named sessions of a task are recorded. */
 const SESSIONS_MAX = 1000;
-/** A task outlives its last step, whose age when the task was noted is at most this share of it. */
+/**
+ * A task is noted again after this share of its retention. The retention is extended by the same share, so that the
+ * task outlives its last step.
+ */
 const NOTED_SHARE = 0.1;
 
-/** A task, and not another one of its name that was purged. */
+/** A task in one era, which excludes purged tasks of the same name. */
 export interface TaskEra extends OwnedTask {
   /** See `TaskState`. */
   readonly era: string;
 }
 
-/** What is noted of a task: nothing is, before one of its requests was answered or its terms were put. */
+/** The record of a task. It doesn't exist before a request was answered or terms were put. */
 export interface TaskRecord {
-  /** When it was noted first; unknown of what older versions have noted. */
+  /** When it was first noted; absent in records from older versions. */
   readonly created_at_ms?: number;
-  /** The task that it is a part of, as its first request says. */
+  /** The parent task, according to its first request. */
   readonly parent?: string;
-  /** Its place in the list of its owner's tasks. */
+  /** Its number in the list of the owner's tasks. */
   readonly number?: number;
-  /** The number of its last step, or of one shortly before that. */
+  /** The number of its last step, or slightly lower. */
   readonly steps: number;
-  /** The same of its tool calls; 0 where it is absent. */
+  /** The same for tool calls; absent means 0. */
   readonly calls?: number;
-  /** The same of its sessions. */
+  /** The same for sessions. */
   readonly sessions?: number;
 }
 
-/** What a request says of the task that it belongs to. */
+/** Task-related facts from a request. */
 export interface TaskOrigin {
   readonly session?: string;
   readonly parent?: string;
 }
 
-/** What is kept about tasks elsewhere. */
+/** Data about tasks that is stored elsewhere. */
 interface Belongings {
-  /** Has it last for at least so long from now on. */
+  /** Keeps it for at least this long from now. */
   extend(task: OwnedTask, ttl_ms: number): Promise<void>;
 }
 
-/** Which tasks there are, and which steps, claimed tool calls and sessions they have. */
+/** Records an owner's tasks, and their steps, claimed tool calls and sessions. */
 export class TaskRecords {
   readonly #context: Pick<RunContext, 'log' | 'time' | 'metrics'>;
   readonly #notes: Notes;
@@ -66,9 +69,9 @@ export class TaskRecords {
   readonly #calls: AgreedNumbers;
   readonly #sessions: AgreedNumbers;
   readonly #records = new Map<string, TaskRecord>();
-  /** When they were noted here, by the clock that only runs forward. */
+  /** When tasks were last noted here, on the monotonic clock. */
   readonly #noted_ms = new Map<string, number>();
-  /** Those that are noted, or are about to be. */
+  /** Sessions that are noted or about to be. */
   readonly #notedSessions = new Map<string, true>();
 
   constructor(
@@ -90,7 +93,7 @@ export class TaskRecords {
     this.#patience = new BestEffortStore({ log, time }, 'steps of tasks are not numbered', NAMED_WAIT_MAX_MS);
     this.#tasks = new ShrinkingLists({
       notes,
-      // A task is noted again while it has answers, which its number has to outlive.
+      // A task is noted again while it has answers, and its number must outlive those.
       ttl_ms: (1 + NOTED_SHARE) * ttl_ms,
       kind: 'owner_task',
       turn: 'task_number',
@@ -118,7 +121,7 @@ export class TaskRecords {
     });
   }
 
-  /** A request of the task is being answered. */
+  /** Records that a request of the task is being answered. */
   answered(task: TaskEra, { session, parent }: TaskOrigin = {}): void {
     const { log, time } = this.#context;
     const key = keyOf(task);
@@ -132,18 +135,21 @@ export class TaskRecords {
     });
   }
 
-  /** Notes a task before any of its requests was answered. Rejects where the store does not answer, as the following do. */
+  /** Notes a task before any of its requests is answered. Rejects if the store does not answer. */
   async declare(task: TaskEra): Promise<void> {
     if (!(await this.noted(task))) await this.#note(task);
   }
 
-  /** As it was noted last; undefined where the owner has no such task. */
+  /** The last record of the task; undefined if the owner has no such task. Rejects if the store does not answer. */
   async noted({ owner, task }: OwnedTask): Promise<TaskRecord | undefined> {
     const noted = await this.#notes.get(owner, taskNote(task));
     return noted === undefined ? undefined : recordIn(noted);
   }
 
-  /** The same, or no more than that it has begun: a task is noted behind the answer to its first step, which has its number before. */
+  /**
+   * The record, or a minimal one if the task has begun: a task is noted after its first answer begins, but its first
+   * step is numbered before. Rejects if the store does not answer.
+   */
   async begun(task: OwnedTask): Promise<TaskRecord | undefined> {
     const record = await this.noted(task);
     if (record) return record;
@@ -151,13 +157,16 @@ export class TaskRecords {
     return first === undefined ? undefined : { steps: 1 };
   }
 
-  /** The same with all steps and calls that there are by now. */
+  /** The record with current counts. Rejects if the store does not answer. */
   async find(task: TaskEra): Promise<TaskRecord | undefined> {
     const record = await this.noted(task);
     return record && { ...record, ...(await this.counts(task, record)) };
   }
 
-  /** The numbers of its last step, call and session. `record`: has those that were; where they still are, the store is asked three times. */
+  /**
+   * The numbers of the task's last step, call and session. `record`: earlier counts; if they are still current, this
+   * takes three reads. Rejects if the store does not answer.
+   */
   async counts(
     task: TaskEra,
     { steps, calls = 0, sessions = 0 }: Pick<TaskRecord, 'steps' | 'calls' | 'sessions'>,
@@ -172,8 +181,8 @@ export class TaskRecords {
   }
 
   /**
-   * The number of a step, which is noted there; `undefined` where it has none, or the store does not say. Never rejects.
-   * `isNew`: no request was this step before. For one step, that is said once.
+   * The number of the step with this note; `undefined` if it has none, or the store does not answer. Never rejects.
+   * `isNew`: no request was this step before; true only once per step.
    */
   async numberOf(task: TaskEra, { name }: NoteKey, isNew: boolean): Promise<number | undefined> {
     if (this.#patience.isResting) return undefined;
@@ -186,32 +195,32 @@ export class TaskRecords {
     return this.#patience.answerOf(numbering());
   }
 
-  /** Those of the steps from `first` to `last` that are still known. Their names are those of their notes. */
+  /** The steps from `first` to `last` that are still known, named like their notes. */
   steps(task: TaskEra, first: number, last: number): Promise<readonly NumberedName[]> {
     return this.#steps.names(listOf(task), first, last);
   }
 
-  /** A tool call of the task is about to be claimed by this key. */
+  /** Numbers a tool call before its first claim. */
   async noteCall(task: TaskEra, { calls = 0 }: TaskRecord, key: string): Promise<void> {
     await this.#calls.numberOf(listOf(task), key, calls);
   }
 
-  /** Those of the calls from `first` to `last` that are still known. Their names are their keys. */
+  /** The calls from `first` to `last` that are still known, named by their keys. */
   calls(task: TaskEra, first: number, last: number): Promise<readonly NumberedName[]> {
     return this.#calls.names(listOf(task), first, last);
   }
 
-  /** Those of the sessions from `first` to `last` that are still known. */
+  /** The sessions from `first` to `last` that are still known. */
   sessions(task: TaskEra, first: number, last: number): Promise<readonly NumberedName[]> {
     return this.#sessions.names(listOf(task), first, last);
   }
 
-  /** The number of the last task of an owner; 0 where it has none. */
+  /** The number of an owner's last task; 0 if there is none. */
   lastTask(owner: Owner): Promise<number> {
     return this.#tasks.last(tasksOf(owner));
   }
 
-  /** Those of the tasks from `first` to `last` that are still known. */
+  /** The tasks from `first` to `last` that are still known. */
   tasks(owner: Owner, first: number, last: number): Promise<readonly NumberedName[]> {
     return this.#tasks.names(tasksOf(owner), first, last);
   }
@@ -229,13 +238,13 @@ export class TaskRecords {
     this.#notedSessions.delete(sessionKey(task, session.name));
   }
 
-  /** Forgets the task, once its steps, calls and sessions are forgotten. */
+  /** Deletes the task's record. Delete its steps, calls and sessions first. */
   async forget({ owner, task }: OwnedTask, { number }: TaskRecord): Promise<void> {
     if (number !== undefined) await this.#tasks.remove(tasksOf(owner), { number, name: task });
     await this.#notes.consume(owner, taskNote(task));
   }
 
-  /** The number of the last step; 0 where there is none. */
+  /** The number of the last step; 0 if there is none. */
   lastStep(task: TaskEra, known = 0): Promise<number> {
     return this.#steps.lastOf(listOf(task), known);
   }
@@ -244,7 +253,7 @@ export class TaskRecords {
     const key = sessionKey(task, session);
     if (this.#notedSessions.has(key)) return;
     remember(this.#notedSessions, key, true, TASKS_MAX);
-    // Behind the answer, and once more with the next one where it fails.
+    // In the background; a failure is retried with the next answer.
     this.#sessions.numberOf(listOf(task), session, 0).catch(() => this.#notedSessions.delete(key));
   }
 
@@ -260,7 +269,7 @@ export class TaskRecords {
     const { owner } = task;
     const noted = await this.noted(task);
     const known = noted ?? (await this.#recall(task));
-    // Where it stays for as long as it is noted.
+    // Renews its number for as long as the record.
     const number = await this.#tasks.add(tasksOf(owner), task.task, known.number);
     const counts = await this.counts(task, known);
     const record: TaskRecord = {
@@ -270,7 +279,7 @@ export class TaskRecords {
       ...(number !== undefined && { number }),
     };
     remember(this.#records, keyOf(task), record, TASKS_MAX);
-    // With the next answer it is tried again.
+    // Retried with the next answer.
     if (number === undefined) this.#noted_ms.delete(keyOf(task));
     const status = record.steps === 0 ? 'pending' : 'running';
     if (noted === undefined || (noted.steps === 0 && status === 'running'))
@@ -281,7 +290,7 @@ export class TaskRecords {
   }
 }
 
-/** A malformed note, or one of an older version, says only that there is a task. */
+/** A malformed note, or one from an older version, only shows that the task exists. */
 function recordIn(noted: string): TaskRecord {
   const record = parsedJson(noted);
   if (!isObject(record) || !Number.isSafeInteger(record.steps)) return { steps: 0 };

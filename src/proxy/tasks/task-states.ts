@@ -7,7 +7,7 @@ import { isObject, parsedJson } from '../../lib/json.ts';
 import type { Time } from '../../lib/time.ts';
 import type { RunContext } from '../run/context/run-context.ts';
 
-/** A task, and whose it is. */
+/** A task and its owner. */
 export interface OwnedTask {
   readonly owner: Owner;
   readonly task: string;
@@ -15,27 +15,27 @@ export interface OwnedTask {
 
 export type TaskEnd = 'completed' | 'cancelled';
 
-/** What was said about a task, other than by its requests. */
+/** A task's state as set by its owner, independent of its requests. */
 export interface TaskState {
   readonly status: 'running' | 'paused' | TaskEnd;
-  /** Since when; absent while nothing was said. */
+  /** When the status was set; absent if it never was. */
   readonly since_ms?: number;
-  /** As its owner put it. */
+  /** The owner's reason. */
   readonly reason?: string;
-  /** Of a task that has ended, where it is kept for less time than others. */
+  /** Set for an ended task with a shorter retention than usual. */
   readonly kept_until_ms?: number;
-  /** Tells the task from one of the same name that was purged before it; empty before its first request. */
+  /** Distinguishes the task from purged ones of the same name; empty before its first request. */
   readonly era: string;
 }
 
-/** How a task ends. */
+/** Options for ending a task. */
 export interface Ending {
   readonly reason?: string;
-  /** How long it is kept then, if less than others. */
+  /** Retention after the end in milliseconds, if shorter than usual. */
   readonly kept_ms?: number;
 }
 
-/** It has no new steps any more. */
+/** Whether the task accepts no further steps. */
 export const isEnded = ({ status }: Pick<TaskState, 'status'>): boolean =>
   status === 'completed' || status === 'cancelled';
 
@@ -43,8 +43,8 @@ const NOTHING_SAID: TaskState = { status: 'running', era: '' };
 const ERA_BYTES = 9;
 
 /**
- * Whether tasks may have new steps. An end is a note of its own that is never changed. The state is another one, so that a request
- * is admitted by a single question; each change of it looks for an end afterwards, and writes that again where there is one.
+ * Whether tasks accept new steps. An end is a note of its own that never changes. The state is a second note, so that
+ * admitting a request takes a single read; after each change of the state, an existing end overwrites it.
  */
 export class TaskStates {
   readonly #notes: Notes;
@@ -64,18 +64,18 @@ export class TaskStates {
     this.#patience = new BestEffortStore({ log, time }, 'tasks are not paused or ended', NAMED_WAIT_MAX_MS);
   }
 
-  /** Rejects where the store does not answer. */
+  /** Rejects if the store does not answer. */
   async of(task: OwnedTask): Promise<TaskState> {
     const noted = await this.#notes.get(task.owner, stateNote(task));
     return noted === undefined ? NOTHING_SAID : stateIn(noted);
   }
 
-  /** The same for a request that is not to wait, with which the task may begin: `undefined` where the store does not say. */
+  /** The state for a request that may begin the task and must not wait: `undefined` if the store does not answer. */
   async known(task: OwnedTask): Promise<TaskState | undefined> {
     return this.#patience.isResting ? undefined : this.#patience.answerOf(this.begun(task));
   }
 
-  /** The same of a task that begins here, if it has not yet begun. Rejects where the store does not answer. */
+  /** The state; begins the task if necessary. Rejects if the store does not answer. */
   async begun(task: OwnedTask): Promise<TaskState> {
     const state = await this.of(task);
     if (state.era !== '') return state;
@@ -83,7 +83,7 @@ export class TaskStates {
     return stateIn(await this.#notes.claim(task.owner, stateNote(task), JSON.stringify(first), this.#ttl_ms));
   }
 
-  /** What was said of the task lasts for at least so long from now on. */
+  /** Keeps the state for at least this long from now. */
   async extend(task: OwnedTask, ttl_ms: number): Promise<void> {
     await Promise.all([
       this.#notes.extend(task.owner, stateNote(task), ttl_ms),
@@ -91,7 +91,7 @@ export class TaskStates {
     ]);
   }
 
-  /** It has no new steps until it is resumed. Throws `task_ended`. */
+  /** Stops new steps until the task is resumed. Throws `task_ended`. */
   pause(task: OwnedTask, reason?: string): Promise<TaskState> {
     return this.#set(task, 'paused', reason);
   }
@@ -101,7 +101,7 @@ export class TaskStates {
     return this.#set(task, 'running', reason);
   }
 
-  /** It has no new steps any more. Throws `task_ended` where it has ended otherwise. */
+  /** Stops new steps for good. Throws `task_ended` if the task has ended with another status. */
   async end(task: OwnedTask, status: TaskEnd, { reason, kept_ms }: Ending = {}): Promise<TaskState> {
     const { owner } = task;
     const { era } = await this.begun(task);
@@ -114,7 +114,7 @@ export class TaskStates {
     return end;
   }
 
-  /** What was said of it is forgotten, and its name may begin another task. */
+  /** Deletes the state, so that its name may begin another task. */
   async forget(task: OwnedTask): Promise<void> {
     await this.#notes.consume(task.owner, endNote(task));
     await this.#notes.consume(task.owner, stateNote(task));
@@ -125,7 +125,7 @@ export class TaskStates {
     const { era } = await this.begun(task);
     const state: TaskState = { ...this.#said(status, reason), era };
     await this.#write(task, state);
-    // An end that came meanwhile may have been written before this.
+    // A concurrent end may have been written before this state.
     await this.#assertGoesOn(task);
     return state;
   }
@@ -154,7 +154,7 @@ const STATUSES: readonly unknown[] = [
   'cancelled',
 ] satisfies TaskState['status'][];
 
-/** A malformed note counts as none. */
+/** A malformed note counts as absent. */
 function stateIn(noted: string): TaskState {
   const state = parsedJson(noted);
   const isState = isObject(state) && STATUSES.includes(state.status) && typeof state.era === 'string';

@@ -12,26 +12,26 @@ import type { TaskEra, TaskOrigin } from './task-records.ts';
 import { isEnded, type OwnedTask, type TaskState, type TaskStates } from './task-states.ts';
 import { type TaskUsage, tokensOf } from './task-usage.ts';
 
-/** A task, and the process that works on it: without a session, a request that is sent again is always the same step. */
+/** A task and the process working on it. Without a session, a repeated request is always the same step. */
 export interface TaskSession extends TaskOrigin {
   readonly task: string;
-  /** What the client calls the step. */
+  /** The client's name for the step. */
   readonly step?: string;
-  /** Absent where the request names none. */
+  /** Absent if the request contains none. */
   readonly terms?: NamedTerms;
 }
 
-/** What a request is of its task. */
+/** The step that a request is. */
 export interface TaskStep {
-  /** Where the run of the step is noted; absent where the store does not say which step it is. */
+  /** The note with the step's run; absent if the store does not answer. */
   readonly note?: NoteKey;
-  /** The request, with what is known of that note. */
+  /** The request, with the known content of that note. */
   readonly ask: Ask;
-  /** See `TaskState`; that of a task that was never purged where the store does not say. */
+  /** See `TaskState`; empty if the store does not answer. */
   readonly era: string;
 }
 
-/** What says whether a task may have a new step. */
+/** The rules that decide whether a task accepts a new step. */
 export interface TaskRules {
   readonly states: TaskStates;
   readonly terms: AgreedTerms;
@@ -39,17 +39,17 @@ export interface TaskRules {
 }
 
 interface FoundStep extends Required<Pick<TaskStep, 'note' | 'ask'>> {
-  /** The note by which the session has come to the step, if it has by this request. */
+  /** The note by which this request claimed the step for the session, if it did. */
   readonly claimed?: NoteKey;
 }
 
-/** How many answers to one request a session has of its task. What it sends after that is no step. */
+/** How many answers to one request a session gets as steps. Further repetitions are no steps. */
 const SAMPLES_MAX = 64;
 
 /**
- * Finds the step of its task that a request is. A step is known by its content: the request, and how many answers to it its
- * session has had. A process that begins the task anew so comes to the steps of the one before it, one after the other,
- * while one that wants a second answer to the same request is given one.
+ * Finds the step that a request is. A step is identified by its content: the request, and how many answers to it the
+ * session already has. A restarted process thus finds its predecessor's steps in order, while a request for a second
+ * answer gets a new one.
  */
 export class TaskSteps {
   readonly #context: RunContext;
@@ -67,8 +67,8 @@ export class TaskSteps {
   }
 
   /**
-   * Throws `task_paused`, `task_ended`, `task_deadline_passed` and `task_budget_spent` for what would be a new step of such a task,
-   * or would continue one that was cut.
+   * Throws `task_paused`, `task_ended`, `task_deadline_passed` and `task_budget_spent` if the request would be a new
+   * step, or continue a cut one.
    */
   async stepOf(ask: Ask, session: TaskSession): Promise<TaskStep> {
     const { owner } = ask;
@@ -83,20 +83,20 @@ export class TaskSteps {
     const refusal = await this.#refusalOf(ofEra, state, terms);
     if (!refusal || (found && (await this.#isAnswered(found))))
       return { era, ask: found?.ask ?? ask, ...(found && { note: found.note }) };
-    // Else a repetition would look for the answer that the session was about to have.
+    // Otherwise a repetition would look for an answer that the session never received.
     if (found?.claimed) void this.#patience.answerOf(this.#context.store.notes.consume(owner, found.claimed));
     this.#context.metrics.steps.inc({ outcome: 'refused' });
     this.#observer?.refused(ofEra, refusal.code, terms ?? {});
     throw refusal;
   }
 
-  /** Forgets which of its answers a session of the task has had. */
+  /** Deletes the record of which answers a session has received. */
   async forgetSession({ owner, task }: OwnedTask, session: string, step: NumberedName): Promise<void> {
     const note = sessionNoteOf(task, session, step);
     if (note) await this.#context.store.notes.consume(owner, note);
   }
 
-  /** Undefined where the store does not say. */
+  /** Undefined if the store does not answer. */
   #termsOf(task: OwnedTask, named: NamedTerms | undefined): Promise<TaskTerms | undefined> {
     if (this.#patience.isResting) return Promise.resolve(undefined);
     const { terms } = this.#rules;
@@ -118,7 +118,7 @@ export class TaskSteps {
     return apiError('task_budget_spent', { spent, budget: budget_tokens });
   }
 
-  /** Takes as long as the store does, which has just answered. Undefined where it does not. */
+  /** Undefined if the store fails. Not limited in time, because the store has just answered. */
   async #spentBy(task: TaskEra): Promise<number | undefined> {
     try {
       return tokensOf(await this.#rules.usage.of(task));
@@ -131,7 +131,7 @@ export class TaskSteps {
     }
   }
 
-  /** A step that nothing is known of is the request's from now on. */
+  /** An unknown step is claimed for this request. */
   async #find(ask: Ask, { task, session }: TaskSession): Promise<FoundStep | undefined> {
     const { store, configuration } = this.#context;
     const { owner, digest, fresh } = ask;
@@ -159,13 +159,16 @@ export class TaskSteps {
   }
 }
 
-/** That the session was given the answer, which was begun for another one. `samples`: how many answers to the request it had before. */
+/**
+ * Notes that the session received an answer begun for another one. `samples`: how many answers to the request it had
+ * before.
+ */
 const sessionNote = (task: string, session: string, digest: unknown, samples: unknown): NoteKey => ({
   kind: 'task_session',
   name: JSON.stringify([task, session, digest, samples]),
 });
 
-/** The same of a step that has a number; undefined where its name is not one of ours. */
+/** The note for a numbered step; undefined if its name has another format. */
 export function sessionNoteOf(
   task: string,
   session: string,

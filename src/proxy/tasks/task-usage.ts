@@ -8,34 +8,34 @@ import type { RunContext } from '../run/context/run-context.ts';
 import { storedStep } from './step-runs.ts';
 import type { TaskEra, TaskRecords } from './task-records.ts';
 
-/** What answers have taken: as their providers have counted it, or an estimate of what was delivered where they have not. */
+/** The usage of answers: as their providers reported it, or an estimate of the delivered part. */
 export interface TokenUsage {
   readonly prompt_tokens: number;
   readonly completion_tokens: number;
 }
 
-/** The usage of the first steps of a task, of which that of some may still grow. */
+/** The usage of a task's first steps, some of which may still grow. */
 interface CountedSteps {
-  /** The number of the last step that was looked at. */
+  /** The number of the last step counted. */
   readonly steps: number;
-  /** Numbers of those whose answers are not whole. */
+  /** Numbers of steps whose answers are incomplete. */
   readonly open: readonly number[];
-  /** That of all others. */
+  /** The usage of all other steps. */
   readonly settled: TokenUsage;
 }
 
 const NOTHING_USED: TokenUsage = { prompt_tokens: 0, completion_tokens: 0 };
 const NOTHING_COUNTED: CountedSteps = { steps: 0, open: [], settled: NOTHING_USED };
 
-/** Tasks whose sums this replica has at hand. */
+/** Tasks whose sums this replica caches. */
 const TASKS_MAX = 1000;
-/** Of more steps than these, the first ones are not looked at again. */
+/** Maximum number of open steps; the oldest beyond it are not read again. */
 const OPEN_MAX = 64;
-/** Another replica has to look at this many steps at most that this one has looked at already. */
+/** Sums are stored at this interval, which limits how many steps another replica must read again. */
 const NOTED_STEPS = 50;
 const READ_AT_ONCE = 8;
 
-/** How many tokens tasks have used. Of an answer that is whole the store is asked once. */
+/** The tokens used by tasks. Reads each complete answer only once. */
 export class TaskUsage {
   readonly #store: Store;
   readonly #records: TaskRecords;
@@ -48,7 +48,7 @@ export class TaskUsage {
     this.#ttl_ms = configuration.checkpoint.ttl_s * 1000;
   }
 
-  /** Of the steps that are numbered, by now. Rejects where the store does not answer. */
+  /** The current usage of all numbered steps. Rejects if the store does not answer. */
   async of(task: TaskEra): Promise<TokenUsage> {
     const key = JSON.stringify([task.owner, task.task, task.era]);
     const before = this.#counted.get(key) ?? (await this.#noted(task));
@@ -83,13 +83,13 @@ export class TaskUsage {
   async #ofStep(task: TaskEra, number: number) {
     const [step] = await this.#records.steps(task, number, number);
     const found = step && (await storedStep(this.#store, task.owner, step.name));
-    // A step that is not known any more stays as it is.
+    // A step that is no longer known can't change.
     const isWhole = step === undefined || found?.stored.status === 'complete';
     return { number, isWhole, usage: found ? usageOf(found.stored) : NOTHING_USED };
   }
 }
 
-/** A malformed note counts as none. */
+/** A malformed note counts as absent. */
 function countedIn(noted: string): CountedSteps {
   const counted = parsedJson(noted);
   if (!isObject(counted) || !Array.isArray(counted.open) || !isObject(counted.settled))
@@ -100,7 +100,7 @@ function countedIn(noted: string): CountedSteps {
   return areNumbers ? (counted as unknown as CountedSteps) : NOTHING_COUNTED;
 }
 
-/** Of one answer. */
+/** The usage of one answer. */
 export function usageOf({ records }: StoredRun): TokenUsage {
   const { usage, text, reasoning } = foldJournal(records);
   if (!usage) return { prompt_tokens: 0, completion_tokens: estimatedTokens(text.length + reasoning.length) };
@@ -118,7 +118,7 @@ const sum = (one: TokenUsage, other: TokenUsage): TokenUsage => ({
   completion_tokens: one.completion_tokens + other.completion_tokens,
 });
 
-/** Those after `first`, up to `last`. */
+/** The numbers after `first`, up to `last`. */
 const numbersBetween = (first: number, last: number): number[] =>
   Array.from({ length: Math.max(0, last - first) }, (_, index) => first + 1 + index);
 

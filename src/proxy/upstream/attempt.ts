@@ -11,7 +11,7 @@ import { formOf, type Refusal, readRefusal, refusedWith } from './refusal.ts';
 import type { StreamPosition } from './stream-position.ts';
 import { type ResponseBody, type Transport, TransportFailure, type TransportResponse } from './transport.ts';
 
-/** A provider that keeps the connection open after `[DONE]` loses it. */
+/** How long the provider may keep the connection open after `[DONE]`. */
 const DRAIN_WAIT_MS = 1_000;
 
 export interface AttemptRequest {
@@ -19,13 +19,13 @@ export interface AttemptRequest {
   readonly headers: Readonly<Record<string, string | string[]>>;
   /** See `TransportRequest`. */
   readonly query?: Readonly<Record<string, string>> | undefined;
-  /** Without one, the request is a GET. */
+  /** Absent for a GET. */
   readonly body?: string;
-  /** Counts what is read of an answer that can be resumed. */
+  /** Tracks the position in an answer that can be resumed. */
   readonly position?: StreamPosition;
 }
 
-/** Those of the clocks, and of the transport. */
+/** The limits of the clocks and of the transport. */
 interface AttemptClockLimits extends Limits {
   readonly connect_ms: number;
 }
@@ -35,31 +35,31 @@ interface AttemptLimits {
   readonly event_bytes: number;
 }
 
-/** Takes the events that came together, at `at_ms`. May return a promise to hold the provider back. */
+/** Handles a batch of events that arrived at `at_ms`. May return a promise to hold the provider back. */
 export type TakeEvents = (events: readonly EventSourceMessage[], at_ms: number) => Promise<void> | undefined;
 
-/** What stands in for an attempt while it is silent. */
+/** Hooks for a hedge while the attempt is silent. */
 interface StandIn {
-  /** The attempt has been silent for as long as `hedge` of its clocks allows. */
+  /** The attempt has been silent for as long as the clocks' `hedge` allows. */
   begin(): void;
-  /** It has said something again, or all. */
+  /** It continued or completed its answer. */
   end(): void;
 }
 
 /**
- * One upstream request: opens it, reads its events in the batches in which they arrive, and keeps its clocks.
- * Never throws: however it ends, {@link end} says so.
+ * One upstream request: opens it, reads its events in the batches in which they arrive, and runs its clocks. Never
+ * throws for a failed request; {@link end} describes how it ended.
  */
 export class Attempt {
-  /** Set when the provider refused. */
+  /** Set if the provider refused. */
   refusal: Refusal | undefined;
-  /** Of the response; none before it. */
+  /** The response's headers; empty before it. */
   headers: TransportResponse['headers'] = {};
-  /** `[DONE]` has come. */
+  /** `[DONE]` has arrived. */
   isDone = false;
-  /** `[DONE]` has come, or {@link end} says how it ended without. */
+  /** `[DONE]` has arrived, or {@link end} describes another end. */
   isOver = false;
-  /** How long it had said nothing when it ended. */
+  /** How long it had been silent when it ended. */
   silent_ms = 0;
   standIn: StandIn | undefined;
 
@@ -78,7 +78,7 @@ export class Attempt {
   #end: AttemptEnd | undefined;
   #expired: Clock | undefined;
 
-  /** `client` aborts when no client wants the answer any more. */
+  /** `client` aborts when no client wants the answer. */
   constructor(
     transport: Transport,
     request: AttemptRequest,
@@ -117,7 +117,7 @@ export class Attempt {
         connect_ms: this.#limits.clocks.connect_ms,
       });
       this.#readings.byte_ms = this.#time.now();
-      // Other clocks run from here, and one of them may be due before the one that was waited for.
+      // Other clocks start here, and may expire before the one that the timer was set for.
       this.#watchClocks();
       const content_encoding = encodingOf(response);
       if (response.status === 200 && content_encoding !== undefined) {
@@ -138,19 +138,19 @@ export class Attempt {
   }
 
   /**
-   * Hands over the events in the batches in which they arrive, until the attempt is over; after `[DONE]` what may
-   * still follow is read and dropped in the background.
+   * Passes on events in the batches in which they arrive, until the attempt is over. After `[DONE]`, the rest is read
+   * and discarded in the background.
    */
   async read(take: TakeEvents): Promise<void> {
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     this.#consume(take, resolve).then(resolve, reject);
     await promise;
-    // What little may still follow is waited for, so that the connection can be used again.
+    // Reads the remaining bytes, so that the connection can be reused.
     if (this.isDone) this.finishWithin(DRAIN_WAIT_MS);
     else if (this.#end?.kind !== 'eof') this.#abort.abort();
   }
 
-  /** `leave` is called when nothing more will be taken although the body has not ended. */
+  /** `leave`: called when no more events are taken although the body has not ended. */
   async #consume(take: TakeEvents, leave: (waiting?: Promise<void>) => void): Promise<void> {
     try {
       await this.#body?.consume((part, isFollowed) => {
@@ -174,13 +174,13 @@ export class Attempt {
     }
   }
 
-  /** What is waited for may bring the attempt to its end. */
+  /** The awaited work may end the attempt. */
   async #outlast(waiting: Promise<void>, leave: () => void): Promise<void> {
     await waiting;
     if (this.isOver) leave();
   }
 
-  /** What has come together is decoded, and written to the client, at once: nothing until the last of it is here. */
+  /** Collects pieces that arrived together, so that they are decoded and written to the client at once. */
   #joined(part: Buffer, isFollowed = false): Buffer | undefined {
     if (this.#parts.length === 0 && !isFollowed) return part;
     this.#parts.push(part);
@@ -190,7 +190,7 @@ export class Attempt {
     return piece;
   }
 
-  /** What the body ended with, without its blank line: half an event is how it ended, and no damaged one. */
+  /** Events at the end of the body without a blank line. Half an event counts as an early end, not as damage. */
   #rest(): readonly EventSourceMessage[] {
     const rest = this.#decoder.end();
     if (rest.length === 0 || !rest.every(isWhole)) return [];
@@ -200,27 +200,27 @@ export class Attempt {
 
   #errorAtEnd(): ProviderError | undefined {
     const { residue } = this.#decoder;
-    // Nearly always there is none, and to have the parser refuse it takes as long as ten events.
+    // Usually empty, and a failing JSON parse takes as long as ten events.
     return residue === '' ? undefined : providerErrorIn(parsedJson(residue));
   }
 
-  /** How the attempt ended; to be asked for once it is over. */
+  /** How the attempt ended; valid once it is over. */
   get end(): AttemptEnd {
     return this.#end ?? { kind: 'eof', done: this.isDone };
   }
 
-  /** Its model was seen to think. */
+  /** Whether the model has produced reasoning. */
   get thought(): boolean {
     return this.#readings.thought;
   }
 
-  /** `[DONE]` came. */
+  /** Marks the attempt as done: `[DONE]` arrived. */
   done(): void {
     this.isDone = true;
     this.isOver = true;
   }
 
-  /** A delta said something. `reasoning`: the model is still thinking. */
+  /** Records a delta with content. `reasoning`: the model is still reasoning. */
   progressed(reasoning: boolean): void {
     const readings = this.#readings;
     const answers = readings.reasoning && !reasoning;
@@ -229,11 +229,11 @@ export class Attempt {
     readings.reasoning = reasoning;
     readings.thought ||= reasoning;
     if (readings.hedged) this.#endStandIn();
-    // The clock that runs now may be shorter than the one the timer was set by.
+    // The clock that applies now may be shorter than the one that the timer was set for.
     if (answers || (isFirst && this.#limits.clocks.hedge)) this.#watchClocks();
   }
 
-  /** The answer is whole; waits no longer than this for what may still follow. */
+  /** Limits the wait for trailing events of a complete answer. */
   finishWithin(delay_ms: number): void {
     if (this.#end) return;
     this.#readings.finish_at_ms = this.#time.now() + delay_ms;
@@ -247,7 +247,7 @@ export class Attempt {
     this.#watchClocks();
   }
 
-  /** While the client takes nothing we read nothing, and the provider's silence is our own doing. */
+  /** Stops the clocks while the client blocks us: the provider's silence is our own doing then. */
   pauseClocks(): () => void {
     const paused_ms = this.#time.now();
     this.#cancelTimer();
@@ -257,7 +257,7 @@ export class Attempt {
     };
   }
 
-  /** To be called anew when a deadline has come nearer, which bytes and most progress do not bring about. */
+  /** Call this when the next deadline may be earlier than before, which bytes and most progress don't cause. */
   #watchClocks(): void {
     this.#cancelTimer();
     if (this.#end) return;
@@ -267,7 +267,7 @@ export class Attempt {
   }
 
   #checkClocks(): void {
-    // The timer is not set anew with every byte: the deadline is looked up when it fires.
+    // The timer isn't reset on every byte, so the deadline is computed when it fires.
     const { clock, at_ms } = nextDeadline(this.#readings, this.#limits.clocks);
     if (this.#time.now() < at_ms) {
       this.#watchClocks();
@@ -323,11 +323,11 @@ export class Attempt {
 
 function isStream({ status, headers }: TransportResponse): boolean {
   const type = String(headers['content-type'] ?? '').toLowerCase();
-  // A provider that names no type, or a careless one, may still stream; JSON and HTML certainly do not.
+  // Providers with a missing or wrong type may still stream; JSON and HTML certainly don't.
   return status === 200 && !/^(application\/json|application\/problem\+json|text\/html)/.test(type);
 }
 
-/** Identity is asked for: what is not taken apart by the transport cannot be read here. */
+/** The request allows identity only; an encoding that the transport doesn't decode is unreadable here. */
 function encodingOf({ headers }: TransportResponse): string | undefined {
   const encoding = String(headers['content-encoding'] ?? '').toLowerCase();
   return encoding === '' || encoding === 'identity' ? undefined : encoding;

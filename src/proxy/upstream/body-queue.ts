@@ -1,29 +1,29 @@
 import type { ResponseBody, TakePiece, TransportFailure } from './transport.ts';
 
-/** Bytes waiting for the consumer after which the provider is held back, and below which it may continue. */
+/** Limits of the queued bytes: the provider is paused above, and resumed below. */
 const HELD_BACK_ABOVE_BYTES = 256 * 1024;
 const LET_GO_BELOW_BYTES = HELD_BACK_ABOVE_BYTES / 2;
-/** What a piece costs besides its bytes; without it a flood of one-byte pieces would be all but free. */
+/** Cost of a piece in addition to its bytes; otherwise a flood of one-byte pieces would be nearly free. */
 const PIECE_OVERHEAD_BYTES = 256;
 
-/** For how long a turn of the event loop hands pieces over; then timers, clients and the store have theirs. */
+/** How long pieces are handed over per turn of the event loop, before timers, clients and the store get theirs. */
 const TURN_MS = 10;
 
-/** A queue that has pieces for its consumer, and no time left in this turn. */
+/** A queue with pieces for its consumer, waiting for the next turn. */
 interface Waiting {
   bytes(): number;
   handOver(): void;
 }
 
 /**
- * Shares the turns of the event loop among all queues. In each, the queue that has waited longest comes first, then those
- * with the fewest bytes: however many streams flood this process, tokens pass them.
+ * Shares the turns of the event loop among all queues. Each turn starts with the queue that has waited longest, then
+ * continues with those that hold the fewest bytes, so that tokens overtake floods.
  */
 export class Turns {
   readonly #now: () => number;
   #began_ms = 0;
   #isCounting: boolean = false;
-  /** Those that have waited longest come first. */
+  /** Longest wait first. */
   #waiting: Waiting[] = [];
 
   /** `now`: milliseconds, monotonic. */
@@ -57,7 +57,7 @@ export class Turns {
       left.delete(queue);
       queue.handOver();
     }
-    // Those that were passed stay ahead of what came meanwhile.
+    // Queues that were skipped stay ahead of new ones.
     this.#waiting = [...left, ...this.#waiting];
   };
 }
@@ -65,19 +65,19 @@ export class Turns {
 const OF_THIS_PROCESS = new Turns();
 
 /**
- * A response body between undici, which pushes, and one consumer. It is neither a stream nor an iterator because it
- * lies on the path of every event: a piece goes straight to a consumer that is ready for it, without a promise.
+ * A response body between undici, which pushes, and one consumer. It is neither a stream nor an iterator, because it is
+ * on the path of every event: a piece goes straight to a ready consumer, without a promise.
  */
 export abstract class BodyQueue implements ResponseBody {
   readonly #turns: Turns;
   #pieces: Buffer[] = [];
-  /** Index of the next piece: shifting an array of a thousand small pieces would move all of them each time. */
+  /** Index of the next piece, because shifting an array of many small pieces would move all of them each time. */
   #next = 0;
   #bytes = 0;
   #held_back: boolean = false;
   #take: TakePiece | undefined;
   #consumed: PromiseWithResolvers<void> | undefined;
-  /** Nothing waits, neither a piece nor the consumer. */
+  /** The queue is empty and the consumer waits for a piece. */
   #ready: boolean = false;
   #ended: boolean = false;
   #failure: TransportFailure | undefined;
@@ -86,10 +86,10 @@ export abstract class BodyQueue implements ResponseBody {
     this.#turns = turns;
   }
 
-  /** Holds the provider back, until {@link resume}. */
+  /** Pauses the provider until {@link resume}. */
   protected abstract pause(): void;
   protected abstract resume(): void;
-  /** The consumer left before the end. */
+  /** Called if the consumer leaves before the end. */
   protected abstract abandon(): void;
 
   consume(take: TakePiece): Promise<void> {
@@ -99,7 +99,7 @@ export abstract class BodyQueue implements ResponseBody {
     return this.#consumed.promise;
   }
 
-  /** Pieces that have come together. */
+  /** Adds pieces that arrived together. */
   pushAll(pieces: readonly Buffer[]): void {
     const isReady = this.#ready;
     this.#ready = false;
@@ -121,19 +121,19 @@ export abstract class BodyQueue implements ResponseBody {
     this.pause();
   }
 
-  /** The body ended properly. What is queued is still handed over. */
+  /** The body ended cleanly. Queued pieces are still handed over. */
   end(): void {
     this.#ended = true;
     if (this.#ready) this.#settle();
   }
 
-  /** The connection broke. The consumer still gets what came before, then the failure. */
+  /** The connection broke. The consumer still gets the queued pieces, then the failure. */
   fail(failure: TransportFailure): void {
     this.#failure = failure;
     this.end();
   }
 
-  /** As {@link fail}, but drops what is queued. */
+  /** Like {@link fail}, but drops queued pieces. */
   discard(failure: TransportFailure): void {
     this.#clear();
     this.fail(failure);
@@ -149,9 +149,9 @@ export abstract class BodyQueue implements ResponseBody {
     this.#turns.wait({ bytes: () => this.#bytes, handOver: () => this.#handOver(this.#shift()) });
   }
 
-  /** Hands over `piece` and all that is queued behind it, as far as the consumer takes it at once. */
+  /** Hands over `piece` and everything queued after it, until the consumer asks to wait. */
   #handOver(piece: Buffer | undefined): void {
-    // Not ready meanwhile: what is pushed while a piece is taken, or by `resume`, has to queue up.
+    // Not ready meanwhile, so that pieces pushed during a take or by `resume` are queued.
     this.#ready = false;
     for (let next = piece; next; next = this.#shift()) {
       let waiting: Promise<void> | undefined;
@@ -184,13 +184,13 @@ export abstract class BodyQueue implements ResponseBody {
     }
     if (this.#held_back && !this.#ended && this.#bytes <= LET_GO_BELOW_BYTES) {
       this.#held_back = false;
-      // Last, because undici may push what its parser had kept back before this returns.
+      // Last, because undici may push pieces before this returns.
       this.resume();
     }
     return piece;
   }
 
-  /** The consumer failed, and takes nothing more. */
+  /** The consumer failed and takes no more pieces. */
   #leave(error: unknown): void {
     this.#consumed?.reject(error);
     this.#clear();

@@ -2,12 +2,12 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { type ClientHttp2Session, type ClientHttp2Stream, constants } from 'node:http2';
 import type { Socket } from 'node:net';
 
-/** undici's, for HTTP/1.1 and HTTP/2 alike. */
+/** undici's channel, for HTTP/1.1 and HTTP/2. */
 const HEADERS_SENT = 'undici:client:sendHeaders';
-/** Node's. */
+/** Node's channel. */
 const STREAM_CREATED = 'http2.client.stream.created';
 
-/** What carries one request, as far as it is known: the observer fills it in while the request is sent. */
+/** The connection of one request, as far as known; filled in while the request is sent. */
 export interface Connection {
   socket?: Socket;
   /** HTTP/2 only. */
@@ -16,23 +16,23 @@ export interface Connection {
 }
 
 interface ObservedSession {
-  /** GOAWAY code of the HTTP/2 session; an error code once it has sent one, whatever it sent besides. */
+  /** GOAWAY code of the HTTP/2 session. The first error code is kept over other codes. */
   goaway: number | undefined;
 }
 
-/** Resets the HTTP/2 stream with CANCEL. undici's own abort would say NO_ERROR; HTTP/1.1 leaves all to that. */
+/** Resets the HTTP/2 stream with CANCEL, where undici's own abort would send NO_ERROR. Does nothing for HTTP/1.1. */
 export function cancelStream({ stream }: Connection): void {
   stream?.close(constants.NGHTTP2_CANCEL);
 }
 
 /**
- * Finds out which socket, stream and session carry a request, because undici keeps back what they say. It reports a
- * GOAWAY followed by a close as "other side closed" and a graceful one not at all, takes a stream reset with CANCEL
- * for a whole response, and a TCP reset for the end of a response without a length.
+ * Finds the socket, stream and session of a request, because undici hides their state: it reports a GOAWAY followed by
+ * a close as "other side closed" and a graceful one not at all, takes a stream reset with CANCEL for a complete
+ * response, and a TCP reset for the end of a response without a length.
  *
- * undici sends a request in the same synchronous run in which it calls `onRequestStart`. So what is announced
- * between {@link observe} and the next microtask belongs to that request. An async context would not tell: a
- * request that waited for its connection is sent in the context of whichever request opened it.
+ * undici sends a request in the same synchronous run that calls `onRequestStart`, so events between {@link observe} and
+ * the next microtask belong to that request. An async context would not work: a request that waited for its connection
+ * is sent in the context of the request that opened it.
  */
 export class ConnectionObserver {
   readonly #sessions = new WeakMap<ClientHttp2Session, ObservedSession>();
@@ -48,7 +48,7 @@ export class ConnectionObserver {
     unsubscribe(STREAM_CREATED, this.#streamCreated);
   }
 
-  /** To be called from `onRequestStart`. */
+  /** Call this from `onRequestStart`. */
   observe(): Connection {
     const starting: Connection = {};
     this.#starting = starting;
@@ -76,7 +76,7 @@ export class ConnectionObserver {
     const observed: ObservedSession = { goaway: undefined };
     this.#sessions.set(session, observed);
     if (socket) limitSilence(session, socket);
-    // Ahead of undici's own listener, which fails requests while it runs.
+    // Runs before undici's own listener, which fails the requests.
     session.prependListener('goaway', (code) => {
       observed.goaway ||= code;
     });
@@ -84,21 +84,21 @@ export class ConnectionObserver {
   }
 }
 
-/** How often a session is asked whether it is still there, and how long it may take to answer. */
+/** Interval of pings, and the time limit for an answer. */
 const PING_EVERY_MS = 5_000;
-/** That time passes in so many steps: one that is late, because this process was busy, counts as one. */
+/** The interval is counted in steps: a step delayed because this process was busy still counts as one. */
 const STEPS = 5;
 
-/** The peer, or Node itself, has lost the session without any event. */
+/** The peer or Node itself has lost the session without any event. */
 class SessionLostError extends Error {
   override readonly name = 'SessionLostError';
   readonly code = 'ECONNRESET';
 }
 
 /**
- * Destroys the connection of a session that does not answer a ping. Besides peers that vanish, this is for Node 22 and
- * 24 themselves: when a write to a reset connection fails before the read does, TLSWrap takes that write to be under
- * way for ever, HTTP/2 stops reading until it ends, and every later stream waits on a connection that is gone.
+ * Destroys the connection of a session that doesn't answer a ping. This covers vanished peers, and a defect in Node 22
+ * and 24: if a write to a reset connection fails before the read does, TLSWrap considers the write pending forever,
+ * HTTP/2 stops reading until it ends, and all later streams wait on a dead connection.
  */
 export function limitSilence(
   session: Pick<ClientHttp2Session, 'closed' | 'destroyed' | 'ping' | 'once'>,

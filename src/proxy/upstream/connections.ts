@@ -3,25 +3,25 @@ import type { ConnectionSettings } from '../../config/load.ts';
 import { isLoopback } from '../../lib/host-name.ts';
 
 interface ConnectionLimits {
-  /** Of a connection, and of the answer of a proxy. */
+  /** Time limit for the connection, and for the response of a proxy. */
   readonly connect_ms: number;
-  /** A connection that is about to be made is still wanted. */
+  /** Whether a pending connection is still needed. */
   readonly isWanted: () => boolean;
 }
 
-/** A proxy has not made the connection that it was asked for. Its message has the status that it answered. */
+/** The proxy did not make the connection. The message contains its status. */
 class ProxyRefusal extends Error {
   override readonly name = 'ProxyRefusal';
   readonly code = 'PROXY_REFUSED';
 }
 
-/** What the environment says of proxies, where it does. Which of them is asked, and for what, is for undici to say. */
+/** The environment's proxy setting, if any. undici decides which proxy applies to a request. */
 export const environmentProxy = (): string | undefined =>
   ['https_proxy', 'HTTPS_PROXY', 'http_proxy', 'HTTP_PROXY']
     .map((name) => process.env[name])
     .find((proxy) => proxy !== undefined && proxy !== '');
 
-/** As many kept-alive connections as there are concurrent requests, with HTTP/1.1 and HTTP/2 by ALPN, and no other clocks. */
+/** One kept-alive connection per concurrent request, HTTP/1.1 or HTTP/2 by ALPN, without further timeouts. */
 export function connectionsTo(
   origin: string,
   { secure, proxy }: ConnectionSettings,
@@ -46,8 +46,8 @@ export function connectionsTo(
 }
 
 /**
- * undici cannot take back a request that waits for a connection. Were connections tried for requests that have since been
- * given up, new requests would wait behind each of them in turn.
+ * undici can't withdraw a request that waits for a connection. If it still connected for abandoned requests, new ones
+ * would wait for each of those in turn.
  */
 const whileWanted =
   (connect: buildConnector.connector, isWanted: () => boolean): buildConnector.connector =>
@@ -55,7 +55,7 @@ const whileWanted =
     if (!isWanted()) return queueMicrotask(() => callback(new Error('not needed'), null));
     connect(options, (...made) => {
       const [error] = made;
-      // undici has the same code for what it gives up itself.
+      // undici uses this code for its own aborts, too.
       if (error && (error as NodeJS.ErrnoException).code === 'UND_ERR_ABORTED')
         callback(new ProxyRefusal(error.message), null);
       else callback(...made);

@@ -6,10 +6,10 @@ import type { TransportRequest, TransportResponse } from './transport.ts';
 type SentHeaders = TransportRequest['headers'];
 type ResponseHeaders = TransportResponse['headers'];
 
-/** Shorter ones are no secrets: servers that ask for no key are sent words such as `none`, which errors have, too. */
+/** Shorter values aren't secrets: servers without keys receive words such as `none`, which also occur in errors. */
 const SECRET_CHARACTERS_MIN = 8;
 
-/** Hides the credentials that a request was sent with, where its upstream repeats them. Nothing changes its length. */
+/** Masks a request's credentials in its upstream's responses. Lengths never change. */
 export class CredentialMask {
   readonly #secrets: readonly string[];
 
@@ -19,7 +19,7 @@ export class CredentialMask {
     this.#secrets = [...new Set(secrets.flatMap(writings))];
   }
 
-  /** A text may have been cut in the middle of a credential. */
+  /** Also masks a credential that was truncated at the end of the text. */
   text(text: string): string {
     let shown = text;
     for (const secret of this.#secrets) {
@@ -32,7 +32,7 @@ export class CredentialMask {
     return shown;
   }
 
-  /** In place. Returns whether there was anything to hide. */
+  /** Masks in place. Returns whether there was anything to mask. */
   bytes(bytes: Buffer): boolean {
     let found = false;
     for (const secret of this.#secrets.map((text) => Buffer.from(text))) {
@@ -50,7 +50,7 @@ export class CredentialMask {
     return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, shown(value)]));
   }
 
-  /** For bytes that come in pieces: the last ones are kept back, as long as a credential could begin there. */
+  /** For bytes in pieces: holds back as many trailing bytes as a credential could begin in. */
   stream(): { push(piece: Buffer): Buffer; end(): Buffer } {
     const kept_max = Math.max(0, ...this.#secrets.map((secret) => Buffer.byteLength(secret) - 1));
     let kept: Buffer = Buffer.alloc(0);
@@ -67,7 +67,7 @@ export class CredentialMask {
   }
 }
 
-/** How an attempt ended, as it may be reported: to its client, to the log, to a trace. */
+/** The end of an attempt, made safe for clients, logs and traces. */
 export function maskedEnd(end: AttemptEnd, sent: SentHeaders): AttemptEnd {
   const masked = (error: ProviderError): ProviderError => ({
     ...error,
@@ -79,14 +79,14 @@ export function maskedEnd(end: AttemptEnd, sent: SentHeaders): AttemptEnd {
   return end;
 }
 
-/** What comes after the scheme (`Bearer`), where the header has one. */
+/** The part after the scheme (`Bearer`), if the header has one. */
 function credentialsIn(name: string, header: string | readonly string[] | undefined): readonly string[] {
   if (header === undefined) return [];
   const values = [header].flat().map((value) => value.trim());
   return name.endsWith('authorization') ? values.map((value) => value.replace(/^\S+\s+/, '')) : values;
 }
 
-/** As it is, and as it may be written in JSON. */
+/** The secret itself, and its forms in JSON. */
 const writings = (secret: string): readonly string[] => [
   secret,
   JSON.stringify(secret).slice(1, -1),

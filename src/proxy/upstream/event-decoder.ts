@@ -2,28 +2,28 @@ import { isAscii } from 'node:buffer';
 import { TextDecoder } from 'node:util';
 import { createParser, type EventSourceMessage } from 'eventsource-parser';
 
-/** What is kept of bytes that belong to no event: enough for an error body, bounded for everything else. */
+/** How many trailing characters outside events are kept: enough for an error body. */
 const RESIDUE_CHARACTERS = 16_384;
 
 const NO_EVENTS: EventSourceMessage[] = [];
 
-/** Thrown when one event outgrows its limit. */
+/** Thrown if one event exceeds its limit. */
 export class EventTooLargeError extends Error {
   override readonly name = 'EventTooLargeError';
 }
 
 /**
- * Bytes of one attempt → server-sent events. A new decoder for every attempt: half a character or half an event
- * of one attempt must never meet the bytes of the next.
+ * Decodes the bytes of one attempt into server-sent events. Use a new decoder per attempt, so that a partial character
+ * or event never meets the next attempt's bytes.
  */
 export class EventDecoder {
-  /** Made when it is needed first: many streams are ASCII from end to end. */
+  /** Created on first need: many streams are pure ASCII. */
   #text: TextDecoder | undefined;
   readonly #parser;
   #events = NO_EVENTS;
-  /** The last bytes may have been the beginning of a character. */
+  /** The last bytes may be the beginning of a character. */
   #isWithinCharacter = false;
-  /** What came last; looked into only when the body has ended. */
+  /** The last characters; examined only once the body has ended. */
   #tail = '';
   #overflow = false;
 
@@ -31,7 +31,7 @@ export class EventDecoder {
     this.#parser = createParser({
       maxBufferSize: event_bytes_max,
       onEvent: (event) => {
-        // Pieces of one event are the rule, and an empty array would grow to many times what one event needs.
+        // A batch usually has one event, and pushing to an empty array would allocate room for many.
         if (this.#events === NO_EVENTS) this.#events = [event];
         else this.#events.push(event);
       },
@@ -41,21 +41,21 @@ export class EventDecoder {
     });
   }
 
-  /** The events that these bytes completed. */
+  /** The events completed by these bytes. */
   decode(bytes: Buffer): readonly EventSourceMessage[] {
-    // Nearly all events are ASCII, which is its own Latin-1; only a character begun before it needs the decoder.
+    // Nearly all events are ASCII, which Latin-1 decodes faster. A character begun earlier needs the full decoder.
     if (!this.#isWithinCharacter && isAscii(bytes)) return this.#feed(bytes.toString('latin1'));
     this.#isWithinCharacter = (bytes.at(-1) ?? 0) > 0x7f;
     this.#text ??= new TextDecoder('utf-8');
     return this.#feed(this.#text.decode(bytes, { stream: true }));
   }
 
-  /** The body ended properly: a last event without its blank line still counts. */
+  /** The body ended cleanly: a last event without its blank line still counts. */
   end(): readonly EventSourceMessage[] {
     return this.#feed(`${this.#text?.decode() ?? ''}\n\n`);
   }
 
-  /** A JSON document at the very end that no parser of events would see: some providers put an error there. */
+  /** A JSON document at the very end, outside any event, where some providers put an error. */
   get residue(): string {
     const text = this.#tail.trimEnd();
     const lastBlankLine = Math.max(
@@ -71,7 +71,7 @@ export class EventDecoder {
     this.#parser.feed(text);
     if (this.#overflow) throw new EventTooLargeError();
     const events = this.#events;
-    // Not held until the next ones come: they are slices of all that came with them.
+    // Released at once, because events are slices of the text they arrived in.
     this.#events = NO_EVENTS;
     this.#tail = events.length > 0 ? text : (this.#tail + text).slice(-RESIDUE_CHARACTERS);
     return events;

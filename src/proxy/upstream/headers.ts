@@ -3,16 +3,16 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { CREDENTIAL_HEADERS, isKeyed, type UpstreamConfiguration } from '../../config/configuration.ts';
 import { apiError } from '../../lib/errors.ts';
 
-/** What a wire asks of the headers of its requests; see `Wire`. */
+/** A wire's requirements for request headers; see `Wire`. */
 interface WireHeaders {
   readonly keyHeader?: 'x-api-key';
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** A header record that undici and `node:http` both take; names in lower case. */
+/** Headers in the format of both undici and `node:http`, with lower-case names. */
 export type Headers = Record<string, string | string[]>;
 
-/** RFC 9110 §7.6.1: these speak of one connection. Those that `connection` names are added per message. */
+/** RFC 9110 §7.6.1: headers of a single connection. Names listed in `connection` are added per message. */
 const HOP_BY_HOP = [
   'connection',
   'keep-alive',
@@ -26,30 +26,33 @@ const HOP_BY_HOP = [
 ];
 
 /**
- * What else stays here on the way up. `host` and `content-length` are the transport's; `expect` was answered by
- * this server; cookies belong to this host, and a page's session is not the provider's business; forwarding
- * headers are neither trusted nor added, because providers must not learn who our clients are. Of `via` only our
- * own entries are passed on, by which a request in a loop is recognised.
+ * Further request headers that are not forwarded. The transport sets `host` and `content-length`; this server has
+ * answered `expect`; cookies belong to this host, and a page's session doesn't concern the provider; forwarding headers
+ * are neither trusted nor added, because providers must not learn about our clients. Of `via`, only Holdfast's entries
+ * are forwarded, which detect loops.
  */
 const NOT_FORWARDED = ['host', 'content-length', 'expect', 'cookie', 'forwarded', 'via', 'x-real-ip'];
 const NOT_FORWARDED_PREFIXES = ['holdfast-', 'x-forwarded-'];
 
-/** `alt-svc` would send the client to another port of this host, where nothing of the provider listens. */
+/** `alt-svc` would direct the client to a port of this host where the provider doesn't listen. */
 const NOT_RETURNED = ['alt-svc'];
-/** Which web pages may read an answer is ours to say. */
+/** This server decides which web pages may read an answer. */
 const NOT_RETURNED_PREFIXES = ['access-control-'];
-/** What the account behind a key of ours gets is not the client's: a session at the provider, runs at a Holdfast there. */
+/**
+ * Headers about the account of an operator key, such as a session at the provider or runs at another Holdfast, don't
+ * concern the client.
+ */
 const OF_ACCOUNT = ['set-cookie', 'holdfast-'];
 
 const OF_CONNECTION: ReadonlySet<string> = new Set(HOP_BY_HOP);
 const REQUEST_STRIPPED: ReadonlySet<string> = new Set([...HOP_BY_HOP, ...NOT_FORWARDED]);
 const RESPONSE_STRIPPED: ReadonlySet<string> = new Set([...HOP_BY_HOP, ...NOT_RETURNED]);
 
-/** All headers but those that speak of one connection. */
+/** All headers except those of a single connection. */
 export const endToEndHeaders = (headers: Readonly<Record<string, string | string[] | undefined>>): Headers =>
   without(headers, OF_CONNECTION, []);
 
-/** Headers of a client's request as they go upstream. `wire`: the one it is on, if it is on any. */
+/** The headers of a client's request for an upstream. `wire`: the request's wire, if any. */
 export function requestHeaders(
   headers: IncomingHttpHeaders,
   upstream: UpstreamConfiguration,
@@ -66,10 +69,13 @@ export function requestHeaders(
   return forwarded;
 }
 
-/** What a client says to us about its run. A provider could take the rest of an answer for the whole of it. */
+/** Headers for Holdfast about a run. With them, a provider could mistake a continuation for the whole answer. */
 const OF_RUN = ['idempotency-key', 'last-event-id'];
 
-/** Same, for a stream we read: compressed events could not be separated as they come. */
+/**
+ * Like {@link requestHeaders}, for a stream that Holdfast reads: compression would prevent separating events as they
+ * arrive.
+ */
 export function streamRequestHeaders(
   headers: IncomingHttpHeaders,
   upstream: UpstreamConfiguration,
@@ -80,7 +86,10 @@ export function streamRequestHeaders(
   return { ...forwarded, 'accept-encoding': 'identity' };
 }
 
-/** Same, where the client only came back to its run: it brings the credential, and the body is the stored one. */
+/**
+ * Like {@link streamRequestHeaders}, for a client that returned to its run: it brings the credential, while the body is
+ * the stored one.
+ */
 export function revivedRequestHeaders(
   headers: IncomingHttpHeaders,
   upstream: UpstreamConfiguration,
@@ -90,7 +99,7 @@ export function revivedRequestHeaders(
   return { ...wire?.headers, ...sent, 'content-type': 'application/json', accept: '*/*' };
 }
 
-/** Headers of a provider's response as they go back to the client. */
+/** A provider's response headers for the client. */
 export const responseHeaders = (
   headers: Readonly<Record<string, string | string[] | undefined>>,
   upstream: UpstreamConfiguration,
@@ -111,7 +120,7 @@ function without(
   return kept;
 }
 
-/** The items of a header that is a list of names, in lower case. */
+/** The items of a comma-separated header, in lower case. */
 export const namesIn = (header: string | string[] | undefined): string[] =>
   String(header ?? '')
     .toLowerCase()
@@ -119,11 +128,11 @@ export const namesIn = (header: string | string[] | undefined): string[] =>
     .map((name) => name.trim())
     .filter(Boolean);
 
-/** An entry of `Via` that a Holdfast has made. */
+/** A `Via` entry added by a Holdfast. */
 const ENTRY = /^1\.1 holdfast-[\w-]{16}$/;
 const NAME_CHARACTERS = 16;
 
-/** Entries of a `Via` header that Holdfasts have made: the others do not concern an upstream. */
+/** The `Via` entries added by Holdfasts; others don't concern an upstream. */
 const holdfastsIn = (via: string | undefined): readonly string[] =>
   (via ?? '')
     .split(',')
@@ -131,9 +140,9 @@ const holdfastsIn = (via: string | undefined): readonly string[] =>
     .filter((entry) => ENTRY.test(entry));
 
 /**
- * Refuses requests that have come by this deployment before, and makes the others say so from now on (RFC 9110
- * §7.6.3): two that have each other for an upstream would pass a request on for ever. Replicas that share a secret are
- * one deployment; its name upstream does not reveal what it is derived from. Throws `loop_detected`.
+ * Returns a guard that refuses requests that have already passed this deployment, and marks all others (RFC 9110
+ * §7.6.3): two Holdfasts that are each other's upstream would otherwise forward a request forever. Replicas with the
+ * same secret are one deployment; its name doesn't reveal the secret. The guard throws `loop_detected`.
  */
 export function loopGuard(secret: string): (headers: IncomingHttpHeaders) => void {
   const name = createHmac('sha256', secret).update('via').digest('base64url').slice(0, NAME_CHARACTERS);

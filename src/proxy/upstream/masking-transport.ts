@@ -26,7 +26,7 @@ const DECOMPRESS: Readonly<Record<string, Decompress>> = {
   zstd: zstdDecompressSync,
 };
 
-/** Hides in errors of an upstream what it repeats of the credentials that it was sent. All other answers pass as they come. */
+/** Masks credentials that an upstream repeats in its errors. Other responses pass unchanged. */
 export class MaskingTransport implements Transport {
   readonly #transport: Transport;
 
@@ -43,7 +43,7 @@ export class MaskingTransport implements Transport {
     return decompress ? opened(shown, decompress, mask) : { ...shown, body: maskedBody(response.body, mask) };
   }
 
-  /** The connections are not its own. */
+  /** The connections belong to the wrapped transport. */
   async close(): Promise<void> {}
 }
 
@@ -59,7 +59,10 @@ const maskedBody = (body: ResponseBody, mask: CredentialMask): ResponseBody => (
   },
 });
 
-/** Without its compression if there is something to hide in it, else as it came. Rejects with a {@link TransportFailure}. */
+/**
+ * Decompresses the response if there is something to mask; otherwise it stays unchanged. Rejects with a {@link
+ * TransportFailure}.
+ */
 async function opened(
   response: TransportResponse,
   decompress: Decompress,
@@ -88,7 +91,7 @@ async function wholeOf(body: ResponseBody): Promise<Buffer> {
   return Buffer.concat(pieces);
 }
 
-/** `undefined` for what no client could read either, or what is longer than errors are. */
+/** `undefined` if it can't be decompressed, or is larger than the limit for errors. */
 function decompressed(bytes: Buffer, decompress: Decompress): Buffer | undefined {
   try {
     return decompress(bytes, { maxOutputLength: ERROR_BODY_BYTES });

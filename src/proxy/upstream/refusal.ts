@@ -4,10 +4,10 @@ import { retryAfterMs } from '../../interrupts/retry-after.ts';
 import { parsedJson } from '../../lib/json.ts';
 import { TransportFailure, type TransportResponse } from './transport.ts';
 
-/** An error body longer than this is cut. A whole answer in place of a stream may be as long as an event. */
+/** Limit for error bodies. A complete answer instead of a stream may be as large as an event. */
 export const ERROR_BODY_BYTES = 1_048_576;
 
-/** The provider's answer as it came, when it was not a stream. */
+/** The provider's response, if it is not a stream. */
 export interface Refusal {
   readonly status: number;
   readonly headers: TransportResponse['headers'];
@@ -19,7 +19,7 @@ export const formOf = ({ status, headers }: Pick<TransportResponse, 'status' | '
   content_type: String(headers['content-type'] ?? ''),
 });
 
-/** Reads a response that is no stream, as far as it may be long, and closes its connection. */
+/** Reads a response that isn't a stream, up to the size limit, and closes its connection. */
 export async function readRefusal(
   { status, headers, body }: TransportResponse,
   event_bytes: number,
@@ -36,14 +36,14 @@ export async function readRefusal(
       return undefined;
     });
   } catch (error) {
-    // The status is known; a body cut short takes nothing from it.
+    // The status is known, so a truncated body is acceptable.
     if (!(error instanceof TransportFailure)) throw error;
   }
   abort();
   return { status, headers, body: Buffer.concat(pieces) };
 }
 
-/** How an attempt ended that was refused so. `wall_ms`: now, for a date in `retry-after`. */
+/** The end of an attempt with this refusal. `wall_ms`: current time, for dates in `retry-after`. */
 export function refusedWith(refusal: Refusal, wall_ms: number): AttemptEnd {
   const retry_after_ms = retryAfterMs(refusal.headers, wall_ms);
   return {

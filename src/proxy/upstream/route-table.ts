@@ -12,25 +12,25 @@ import type { Target } from './target.ts';
 
 const NONE: readonly Target[] = [];
 
-/** How conversations with a model are put in fewer words if they have to be. */
+/** How to compress conversations with a model if necessary. */
 export interface ModelCompression extends Omit<CompressionConfiguration, 'upstream' | 'model' | 'at_share'> {
   /** The target that makes the summary. */
   readonly target: Target & { readonly model: string };
-  /** A longer request is put in fewer words before it is sent; none is, without it. */
+  /** Longer requests are compressed before they are sent; absent: none are. */
   readonly request_tokens_max?: number;
 }
 
-/** When another target is asked as well, and how often it may be. */
+/** When to hedge, and how often. */
 export interface ModelHedge extends Pick<HedgeConfiguration, 'after_ms' | 'stall_ms'> {
   /** Shared by all runs of the route. */
   readonly budget: HedgeBudget;
 }
 
-/** What a request may use of the upstreams. */
+/** The upstream resources that a request may use. */
 export interface RouteUse {
   /** The `model` of the route; `undefined` without one. */
   readonly route?: string;
-  /** A key of the operator's could be spent. */
+  /** Whether an operator key could be used. */
   readonly isKeyed: boolean;
 }
 
@@ -45,9 +45,9 @@ interface Route {
   readonly tool_calls?: RouteConfiguration['tool_calls'];
 }
 
-/** Finds the targets of a model: those of the first route that matches, or the first upstream where there are no routes. */
+/** Finds a model's targets: those of the first matching route, or the first upstream if there are no routes. */
 export class RouteTable {
-  /** For requests that name no model, and for every model when no routes are configured. */
+  /** For requests without a model, and for every model if no routes are configured. */
   readonly fallback: Target;
   readonly #routes: readonly Route[];
 
@@ -89,7 +89,7 @@ export class RouteTable {
         pattern: new ModelPattern(model),
         targets: targets.map(targetOf),
         recoversDocuments: non_streaming === 'recover',
-        // With one target there is nothing to choose.
+        // A single target leaves no choice.
         cache_affinity_ms: targets.length > 1 ? cache_affinity_ms : 0,
         ...(compression && { compression: compressionOf(compression, targets) }),
         ...(hedge && { hedge: hedgeOf(hedge) }),
@@ -98,44 +98,44 @@ export class RouteTable {
     );
   }
 
-  /** The preferred one; `undefined` when routes are configured and none of them matches. */
+  /** The preferred target; `undefined` if routes are configured and none matches. */
   target(model: string): Target | undefined {
     return this.targets(model)[0];
   }
 
-  /** All of them in order of preference. */
+  /** All targets in order of preference. */
   targets(model: string): readonly Target[] {
     if (this.#routes.length === 0) return [this.fallback];
     return this.#route(model)?.targets ?? NONE;
   }
 
-  /** `model`: `undefined` where none is named. Returns `undefined` where no route serves it. */
+  /** `model`: `undefined` if the request names none. Returns `undefined` if no route serves it. */
   use(model: string | undefined): RouteUse | undefined {
     if (this.#routes.length === 0 || model === undefined) return { isKeyed: isKeyed(this.fallback.upstream) };
     return this.#route(model)?.use;
   }
 
-  /** Whether requests that ask for no stream are recovered, too. */
+  /** Whether requests without a stream are recovered, too. */
   recoversDocuments(model: string): boolean {
     return this.#routes.length === 0 || (this.#route(model)?.recoversDocuments ?? false);
   }
 
-  /** `undefined` where nothing of a conversation is ever left out. */
+  /** `undefined` if conversations are never compressed. */
   compression(model: string): ModelCompression | undefined {
     return this.#route(model)?.compression;
   }
 
-  /** `undefined` where no target is asked beside another. */
+  /** `undefined` if targets are never hedged. */
   hedge(model: string): ModelHedge | undefined {
     return this.#route(model)?.hedge;
   }
 
-  /** How long a conversation goes back to the targets that have it in their prompt cache; 0 for never. */
+  /** How long a conversation prefers the targets that have it in their prompt cache, in milliseconds; 0 for never. */
   cacheAffinityMs(model: string): number {
     return this.#route(model)?.cache_affinity_ms ?? 0;
   }
 
-  /** `undefined` where the route leaves it open. */
+  /** `undefined` if the route doesn't set it. */
   toolCalls(model: string): RouteConfiguration['tool_calls'] {
     return this.#route(model)?.tool_calls;
   }

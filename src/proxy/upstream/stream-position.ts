@@ -1,35 +1,35 @@
 const LF = 0x0a;
 const CR = 0x0d;
 
-/** What a place in an answer is counted in. */
+/** The unit of a position in an answer. */
 export type PositionUnit = 'bytes' | 'events';
 
 /**
- * How far an answer was read: up to the end of the last whole event, on whatever connections. What came of an event
- * that was cut is not counted, because it comes again.
+ * The position up to which an answer was read: the end of its last complete event, across connections. A cut event
+ * doesn't count, because it comes again.
  */
 export interface StreamPosition {
-  /** Whether the answer was ever asked for. */
+  /** Whether the answer was ever requested. */
   readonly isBegun: boolean;
-  /** The place to continue from; `undefined` where it is not certain. */
+  /** The position to continue from; `undefined` if uncertain. */
   readonly value: number | undefined;
-  /** A connection begins, with a whole event. */
+  /** Starts a connection, which begins with a complete event. */
   begin(): void;
-  /** Takes a piece of the body. `events`: how many it completed. */
+  /** Advances by a piece of the body. `events`: how many it completed. */
   advance(piece: Buffer, events: number): void;
-  /** The body ended with an event that was taken although it has no blank line. */
+  /** Counts an event at the end of the body without a blank line. */
   takeRest(): void;
 }
 
 export const newPosition = (unit: PositionUnit): StreamPosition =>
   unit === 'bytes' ? new BytePosition() : new EventPosition();
 
-/** Bytes of the body, which is the same on every connection, up to the end of a blank line. */
+/** Counts bytes of the body, which is identical on every connection, up to the end of a blank line. */
 class BytePosition implements StreamPosition {
   isBegun = false;
   value = 0;
   #received = 0;
-  /** The last two bytes before the piece: a line ended there when a connection begins. */
+  /** The last two bytes before the piece; line ends at the start of a connection. */
   #last = LF;
   #last_but_one = LF;
 
@@ -52,14 +52,14 @@ class BytePosition implements StreamPosition {
     this.value = this.#received;
   }
 
-  /** How much of the piece belongs to whole events; nearly always all of it. */
+  /** Length of the piece's complete events; usually the whole piece. */
   #endOfLastEvent(piece: Buffer): number {
     let end = piece.length;
     while (end > 0 && !this.#isBlankLine(piece, end - 1)) end--;
     return end;
   }
 
-  /** A blank line ends with this byte: it ends a line, and so does what is before it. */
+  /** Whether this byte ends a blank line: it is a line end and follows one. */
   #isBlankLine(piece: Buffer, index: number): boolean {
     const byte = piece[index];
     if (byte !== LF && byte !== CR) return false;
@@ -75,14 +75,14 @@ class BytePosition implements StreamPosition {
 }
 
 /**
- * Events as providers count them that keep whole ones: what is between two blank lines. Where that is not what was read,
- * because of comments for example, it is unknown what they would count.
+ * Counts events like providers that store them: blocks between blank lines. If blocks and events differ, e.g. because
+ * of comments, the provider's count is unknown.
  */
 class EventPosition implements StreamPosition {
   isBegun = false;
   #events = 0;
   #blocks = 0;
-  /** The last byte ended a line, and not a block. */
+  /** The last byte ended a line, but not a block. */
   #isAfterLine = false;
 
   get value(): number | undefined {

@@ -4,18 +4,21 @@ import { remember } from '../../lib/bounded-map.ts';
 import type { Time } from '../../lib/time.ts';
 import type { Target } from './target.ts';
 
-/** The permission to stream a model takes a quarter of an hour to become effective, so this need not be longer. */
+/**
+ * A new permission to stream a model takes a quarter of an hour to become effective, so there is no need to remember
+ * longer.
+ */
 const REMEMBERED_FOR_MS = 60 * 60 * 1000;
-/** Models are named by clients, so the table must not grow with them. */
+/** Clients name models, so the table must be bounded. */
 const ENTRIES_MAX = 10_000;
 
 /**
- * Models that are known to be had without a stream only, per upstream. What one client's key is refused says nothing
- * about another's.
+ * Models known to work only without a stream, per upstream. A refusal for one client's key says nothing about other
+ * keys.
  */
 export class StreamRefusals {
   readonly #time: Time;
-  /** Until when they are remembered, the oldest first. */
+  /** Expiry times, oldest first. */
   readonly #until_ms = new Map<string, number>();
 
   constructor(time: Time) {
@@ -31,7 +34,7 @@ export class StreamRefusals {
     return false;
   }
 
-  /** `model` may be the name that the client uses. */
+  /** `model`: may be the client's name for it. */
   remember(target: Target, model: string, owner: Owner): void {
     const until_ms = this.#time.now() + REMEMBERED_FOR_MS;
     remember(this.#until_ms, keyOf(target, model, owner), until_ms, ENTRIES_MAX);

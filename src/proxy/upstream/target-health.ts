@@ -5,35 +5,35 @@ import type { TargetLabels, TargetState } from '../../metrics/metrics.ts';
 import { type BreakerState, CircuitBreaker } from '../../plans/circuit-breaker.ts';
 import type { Target } from './target.ts';
 
-/** Models of one target that clients name themselves and whose health is known; the one asked for longest ago is forgotten. */
+/** Client-named models per target whose health is tracked; the least recently used is dropped. */
 const MODELS_MAX = 256;
 
-/** Of one model; the one that was heard of longest ago is forgotten. */
+/** Per model; the least recently noted is dropped. */
 const CONVERSATIONS_MAX = 10_000;
 
-/** Several models reported under one name: the state of the one that is worst off. */
+/** If several models share a label, the worst state is reported. */
 const WORST_FIRST: readonly BreakerState[] = ['open', 'half_open', 'closed'];
 
 type Named = Pick<Target, 'name' | 'model'>;
 
-/** How a target has been doing lately, as all runs of this process know it. Times in milliseconds, monotonic. */
+/** The recent health of a target, shared by all runs of this process. Times in milliseconds, monotonic. */
 export class TargetHealth {
   readonly #breaker: CircuitBreaker;
   #ready_at_ms = Number.NEGATIVE_INFINITY;
   #thinks: boolean = false;
-  /** When it was last seen that the target has a conversation in its prompt cache; the oldest first. */
+  /** When each conversation was last seen in the target's prompt cache, oldest first. */
   readonly #cached_ms = new Map<string, number>();
 
   constructor(limits: BreakerLimits) {
     this.#breaker = new CircuitBreaker(limits);
   }
 
-  /** It has asked not to be asked before. */
+  /** Do not ask it before this time. */
   get ready_at_ms(): number {
     return this.#ready_at_ms;
   }
 
-  /** Its model was seen to think: silence means less of it. */
+  /** Its model has produced reasoning, so silence is less significant. */
   get thinks(): boolean {
     return this.#thinks;
   }
@@ -42,12 +42,12 @@ export class TargetHealth {
     this.#thinks = true;
   }
 
-  /** It has read the conversation from its prompt cache, or put it there. */
+  /** Records that the target read the conversation from its prompt cache, or wrote it there. */
   noteCached(conversation: string, now_ms: number): void {
     remember(this.#cached_ms, conversation, now_ms, CONVERSATIONS_MAX);
   }
 
-  /** It was seen since then to have the conversation in its prompt cache. */
+  /** Whether the conversation was seen in the target's prompt cache since that time. */
   hasCached(conversation: string, since_ms: number): boolean {
     return (this.#cached_ms.get(conversation) ?? Number.NEGATIVE_INFINITY) >= since_ms;
   }
@@ -60,18 +60,18 @@ export class TargetHealth {
     return this.#breaker.state(now_ms);
   }
 
-  /** Others should be asked first. */
+  /** Whether other targets should be asked first. */
   isDoubted(now_ms: number): boolean {
     return !this.#breaker.admits(now_ms);
   }
 
-  /** An attempt begins. The caller must report how it ends. */
+  /** Begins an attempt. The caller must report its end. */
   ask(now_ms: number): HealthProbe {
     return new HealthProbe(this.#breaker, now_ms);
   }
 }
 
-/** One attempt, as far as it shows the health of its target. */
+/** The health-related result of one attempt. */
 export class HealthProbe {
   readonly #breaker: CircuitBreaker;
   readonly #began_ms: number;
@@ -84,14 +84,14 @@ export class HealthProbe {
     this.#probe = breaker.begin(now_ms);
   }
 
-  /** True if the target counts as up again since. */
+  /** Returns true if this brought the target back up. */
   answered(now_ms: number): boolean {
     if (this.#answered) return false;
     this.#answered = true;
     return this.#breaker.succeeded(now_ms);
   }
 
-  /** True if the target counts as down since. */
+  /** Returns true if this took the target down. */
   failed(now_ms: number): boolean {
     return this.#breaker.failed({
       began_ms: this.#began_ms,
@@ -101,31 +101,34 @@ export class HealthProbe {
     });
   }
 
-  /** Nothing more is to be learnt from it. */
+  /** Ends the probe. */
   end(): void {
     if (this.#probe) this.#breaker.release(this.#began_ms);
   }
 }
 
-/** A target, and how each of the models that it is asked for is doing. */
+/** A target and the health of each model requested from it. */
 interface KnownTarget {
   readonly labels: TargetLabels;
   readonly models: Map<string, TargetHealth>;
 }
 
-/** The health of targets under the configuration before this one. */
+/** The health of targets under the previous configuration. */
 interface KnownHealth {
   readonly registry: HealthRegistry;
-  /** The upstream of this name is still the same one. */
+  /** Whether the upstream of this name is unchanged. */
   readonly isSame: (upstream: string) => boolean;
 }
 
-/** Health by upstream and model, whichever route it is part of: one model that is down takes no other with it. */
+/** Health per upstream and model, shared across routes: a model that is down doesn't affect the others. */
 export class HealthRegistry {
   readonly #limits: BreakerLimits;
   readonly #targets = new Map<string, KnownTarget>();
 
-  /** Knows all targets that have others beside them. `known`: what there is to keep of a registry before this one. */
+  /**
+   * Registers all targets of routes with alternatives. `known`: the previous registry, whose state is kept where it
+   * still applies.
+   */
   constructor({ breaker, routes }: Pick<Configuration, 'breaker' | 'routes'>, known?: KnownHealth) {
     this.#limits = breaker;
     for (const { targets } of routes) {
@@ -138,7 +141,7 @@ export class HealthRegistry {
       if (this.#targets.has(key) && known.isSame(target.labels.upstream)) this.#targets.set(key, target);
   }
 
-  /** `model`: the client's, which the target is asked for unless it has one of its own. */
+  /** `model`: the client's model, which applies unless the target names its own. */
   of(target: Named, model: string): TargetHealth {
     const { models } = this.#target(target);
     const asked = target.model ?? model;
@@ -147,7 +150,7 @@ export class HealthRegistry {
     return health;
   }
 
-  /** How all of them are doing. Clients' model names are no part of it: the configuration bounds its size. */
+  /** The state of all targets. Excludes model names from clients, so that the configuration bounds its size. */
   states(now_ms: number): readonly TargetState[] {
     return Array.from(this.#targets.values(), ({ labels, models }) => {
       const states = new Set(Array.from(models.values(), (health) => health.state(now_ms)));
@@ -164,5 +167,5 @@ export class HealthRegistry {
   }
 }
 
-/** A target as metrics name it. */
+/** A target's metric labels. */
 export const labelsOf = ({ name, model = '' }: Named): TargetLabels => ({ upstream: name, model });

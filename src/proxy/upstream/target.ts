@@ -1,19 +1,22 @@
 import type { UpstreamConfiguration } from '../../config/configuration.ts';
 import type { TargetHealth } from './target-health.ts';
 
-/** Where a run is sent: one upstream, and the model name to ask it for when it differs from the client's. */
+/** Where a run is sent: an upstream, and the model to request if it differs from the client's. */
 export interface Target {
   readonly name: string;
   readonly upstream: UpstreamConfiguration;
   readonly model?: string;
-  /** How much the model takes, where that was declared. */
+  /** The model's context size, if configured. */
   readonly context_tokens?: number;
 }
 
-/** A target as a run asks it. */
+/** A target with what a run needs to ask it. */
 export interface RunTarget extends Target {
-  /** Request headers to send upstream: hop-by-hop, `host`, `content-length` and `holdfast-*` removed, credential in place. */
+  /**
+   * Request headers for the upstream: without hop-by-hop, `host`, `content-length` and `holdfast-*`, with the
+   * credential.
+   */
   readonly headers: Readonly<Record<string, string | string[]>>;
-  /** Shared by all runs; absent where there is no other target to ask. */
+  /** Shared by all runs; absent if there is no alternative target. */
   readonly health?: TargetHealth;
 }

@@ -1,30 +1,30 @@
 import type { Readable } from 'node:stream';
 import type { Clock } from '../../interrupts/interruption.ts';
 
-/** One HTTP request to a provider. `body` is sent as it is. */
+/** One HTTP request to a provider. `body` is sent unchanged. */
 export interface TransportRequest {
   readonly method: string;
   /** Absolute, from configuration only. */
   readonly url: string;
   /** Lower-case names; hop-by-hop and `holdfast-*` headers already removed. */
   readonly headers: Readonly<Record<string, string | string[]>>;
-  /** Parameters of the query, in place of those of these names in the address. */
+  /** Query parameters that replace those of the same names in the URL. */
   readonly query?: Readonly<Record<string, string>> | undefined;
   readonly body?: string | Uint8Array | Readable;
   /** Aborting closes the connection (or resets the HTTP/2 stream) at once. */
   readonly signal: AbortSignal;
   /** Limit on DNS, TCP and TLS together. */
   readonly connect_ms: number;
-  /** Limit on the wait for the response and for each piece of its body; none without it. */
+  /** Limit on the wait for the response and for each piece of its body; absent: no limit. */
   readonly silence_ms?: number;
   /**
-   * Path and query in place of those of `url`, which are sent as URL parsing spells them. For a request that is the
-   * client's own: not even `accept-encoding` is added to it.
+   * Path and query that replace those of `url` and are sent verbatim, without URL normalisation. Meant for a client's
+   * own request: not even `accept-encoding` is added.
    */
   readonly verbatim_path?: string;
 }
 
-/** An address of an upstream. `path` is below its base URL, with which it is configured with or without a final slash. */
+/** The URL below an upstream's base URL, which may end with a slash. */
 export const upstreamUrl = (base_url: string, path = ''): string => base_url.replace(/\/$/, '') + path;
 
 export interface TransportResponse {
@@ -35,46 +35,46 @@ export interface TransportResponse {
 }
 
 /**
- * Takes one piece. May return a promise, until which it is handed no other. `isFollowed`: the next one has come already,
- * and is handed over as soon as this returns without a promise, unless the body is aborted here and now.
+ * Handles one piece. May return a promise; the next piece follows once it resolves. `isFollowed`: another piece has
+ * already arrived, and follows as soon as this returns without a promise, unless the body is aborted meanwhile.
  */
 export type TakePiece = (piece: Buffer, isFollowed?: boolean) => Promise<void> | undefined;
 
 export interface ResponseBody {
   /**
-   * Hands over the body in the pieces in which it comes, each as soon as it is there; to be called once. What `take`
-   * is not ready for is kept, and holds the provider back (backpressure).
+   * Hands over the body in pieces as they arrive; call it once. Pieces that `take` is not ready for are queued, with
+   * backpressure to the provider.
    *
-   * Resolves only if the body ended properly, otherwise rejects with a {@link TransportFailure}. An error of `take`
-   * closes the connection and is what this rejects with.
+   * Resolves only if the body ended cleanly, and rejects with a {@link TransportFailure} otherwise. If `take` throws,
+   * the connection is closed and this rejects with that error.
    */
   consume(take: TakePiece): Promise<void>;
 }
 
-/** A body that is here already. */
+/** A body that has already been read. */
 export const bodyOf = (bytes: Buffer): ResponseBody => ({
   async consume(take) {
     if (bytes.length > 0) await take(bytes);
   },
 });
 
-/** Opens requests. The one implementation speaks undici; tests of the pure loop use a simulated one. */
+/** Opens requests. Production uses undici; tests of the relay use a simulation. */
 export interface Transport {
-  /** Rejects with a {@link TransportFailure} when no response came. */
+  /** Rejects with a {@link TransportFailure} if there is no response. */
   open(request: TransportRequest): Promise<TransportResponse>;
-  /** What adds nothing to a request, where this one does: for requests that are not the client's. */
+  /** A transport without this one's additions, for requests that aren't a client's. */
   readonly bare?: Transport;
   close(): Promise<void>;
 }
 
-/** The evidence of a broken connection: codes, never messages. */
+/** The evidence of a broken connection: codes, but no messages. */
 export class TransportFailure extends Error {
   override readonly name = 'TransportFailure';
-  /** The most specific code found on the `cause` chain: `ECONNRESET`, `UND_ERR_SOCKET`, `ERR_HTTP2_STREAM_ERROR`, … */
+  /** The most specific code in the `cause` chain: `ECONNRESET`, `UND_ERR_SOCKET`, `ERR_HTTP2_STREAM_ERROR`, … */
   readonly code: string;
-  /** GOAWAY code of the HTTP/2 session that carried the stream, if it sent one. */
+  /** GOAWAY code of the stream's HTTP/2 session, if it sent one. */
   readonly goaway: number | undefined;
-  /** Set when a clock of ours ran out and we closed the connection ourselves. */
+  /** Set if one of our clocks expired and we closed the connection ourselves. */
   readonly clock: Clock | undefined;
 
   constructor(code: string, details: { goaway?: number; clock?: Clock; cause?: unknown } = {}) {

@@ -15,20 +15,20 @@ type Controller = Dispatcher.DispatchController;
 
 const ABORTED = 'UND_ERR_ABORTED';
 const CONNECT_TIMEOUT = 'UND_ERR_CONNECT_TIMEOUT';
-/** RFC 9110 §15: a status beyond these is no status. */
+/** RFC 9110 §15: larger statuses are invalid. */
 const STATUS_MAX = 599;
 const INVALID_STATUS = 'HPE_INVALID_STATUS';
 const STREAM_RESET = 'ERR_HTTP2_STREAM_ERROR';
 
-/** By origin (`https://llm.internal:8443`). Others have none. */
+/** Connection settings by origin (`https://llm.internal:8443`); other origins use the defaults. */
 type Connections = Readonly<Record<string, ConnectionSettings>>;
 
 /**
- * HTTP/1.1 and HTTP/2 (by ALPN) over kept-alive connections. As many connections as there are concurrent requests:
- * the API's own limits bound both. No retries, redirects or decompression, and no clocks but `connect_ms`.
+ * HTTP/1.1 and HTTP/2 (by ALPN) over kept-alive connections, one per concurrent request; the API's own limits bound
+ * both. No retries, redirects or decompression, and no timeouts except `connect_ms`.
  *
- * Aborting a request's signal with a {@link TransportFailure} as the reason makes that the failure its reader sees.
- * A response must be read to its end or aborted; one left alone keeps its connection.
+ * If a request is aborted with a {@link TransportFailure} as the reason, its reader gets that failure. A response must
+ * be read to its end or aborted; otherwise it keeps its connection.
  */
 export const createUndiciTransport = (connections: Connections = {}): Transport =>
   new UndiciTransport(connections);
@@ -36,7 +36,7 @@ export const createUndiciTransport = (connections: Connections = {}): Transport 
 class UndiciTransport implements Transport {
   readonly #connections: Connections;
   readonly #observer = new ConnectionObserver();
-  /** By origin and connect limit; both come from configuration, which bounds their number. */
+  /** By origin and connect limit; the configuration bounds their number. */
   readonly #upstreams = new Map<string, Upstream>();
   #closed: boolean = false;
 
@@ -51,7 +51,7 @@ class UndiciTransport implements Transport {
     return this.#upstream(url.origin, request.connect_ms).open(request, url);
   }
 
-  /** Breaks what is still open: the runs were drained before. */
+  /** Breaks open connections. Drain the runs first. */
   async close(): Promise<void> {
     this.#closed = true;
     this.#observer.close();
@@ -71,7 +71,7 @@ class UndiciTransport implements Transport {
 class Upstream {
   readonly #observer: ConnectionObserver;
   readonly #dispatcher: Dispatcher;
-  /** Requests that are still owed a response, or the news that there will be none. */
+  /** Requests that have neither a response nor a failure yet. */
   #unanswered = 0;
 
   constructor(
@@ -100,9 +100,9 @@ class Upstream {
   }
 }
 
-/** One request and its response, as undici's dispatch handler; it is itself the body of the response. */
+/** One request and its response, as undici's dispatch handler; also the body of the response. */
 class Exchange extends BodyQueue implements Dispatcher.DispatchHandler {
-  /** Rejects with a {@link TransportFailure} when no response came. */
+  /** Rejects with a {@link TransportFailure} if there is no response. */
   readonly response: Promise<TransportResponse>;
   readonly options: Dispatcher.DispatchOptions;
   readonly #signal: AbortSignal;
@@ -112,11 +112,11 @@ class Exchange extends BodyQueue implements Dispatcher.DispatchHandler {
   #connect_timer: NodeJS.Timeout | undefined;
   #controller: Controller | undefined;
   #connection: Connection | undefined;
-  /** What one read of the connection has brought so far. */
+  /** Pieces from the current read of the connection. */
   #pieces: Buffer[] = [];
   #closed: boolean = false;
 
-  /** `url`: that of the request. `onAnswered` is called once: when the response has begun, or when it is certain that none will. */
+  /** `url`: the request's URL. `onAnswered`: called once, when the response begins or can no longer arrive. */
   constructor(request: TransportRequest, url: URL, observer: ConnectionObserver, onAnswered: () => void) {
     super();
     this.#settleResponse = Promise.withResolvers();
@@ -129,8 +129,8 @@ class Exchange extends BodyQueue implements Dispatcher.DispatchHandler {
   }
 
   /**
-   * Starts the connect clock unless the request is already on its way. undici limits each connection it tries, but
-   * not the time a request waits for other requests' connections before its own is tried.
+   * Starts the connect timeout unless the request was already sent. undici limits each connection attempt, but not how
+   * long a request waits for the attempts of others.
    */
   limitConnecting(connect_ms: number): void {
     if (this.#controller || this.#closed) return;
@@ -139,7 +139,7 @@ class Exchange extends BodyQueue implements Dispatcher.DispatchHandler {
     }, connect_ms);
   }
 
-  /** Called again when undici repeats, on another connection, a request that an HTTP/2 session did not take. */
+  /** Called again if undici repeats on another connection a request that an HTTP/2 session refused. */
   onRequestStart(controller: Controller): void {
     clearTimeout(this.#connect_timer);
     this.#controller = controller;
@@ -148,7 +148,7 @@ class Exchange extends BodyQueue implements Dispatcher.DispatchHandler {
   }
 
   onResponseStart(controller: Controller, status: number, headers: TransportResponse['headers']): void {
-    // Kept as slices of what was read from the connection, they would hold all of that for as long as the stream is open.
+    // As slices of the read buffer, they would keep all of it in memory while the stream is open.
     controller.rawHeaders = null;
     const informational = status < 200;
     if (informational) return;
@@ -160,14 +160,14 @@ class Exchange extends BodyQueue implements Dispatcher.DispatchHandler {
     this.#settleResponse.resolve({ status, headers, body: this });
   }
 
-  /** Called for each chunk of the transfer coding, of which one read of the connection may bring a hundred. */
+  /** Called per chunk of the transfer coding; one read may contain a hundred. */
   onResponseData(_controller: Controller, piece: Buffer): void {
     if (this.#pieces.push(piece) === 1) queueMicrotask(() => this.#handOver());
   }
 
   onResponseEnd(): void {
     const { socket, stream } = this.#connection ?? {};
-    // The response only seems whole: see ConnectionObserver.
+    // The response only seems complete: see ConnectionObserver.
     if (stream?.rstCode) this.#fail(STREAM_RESET);
     else if (socket?.errored) this.#fail(transportCode(socket.errored), socket.errored);
     else {
@@ -180,7 +180,7 @@ class Exchange extends BodyQueue implements Dispatcher.DispatchHandler {
   onResponseError(_controller: Controller | null, error: unknown): void {
     if (this.#closed) return;
     const socket_error = this.#connection?.socket?.errored;
-    // undici may name only what its parser made of a socket's end.
+    // undici may report only its parser's view of the socket's end.
     const cause = socket_error && socket_error !== error ? new AggregateError([error, socket_error]) : error;
     this.#fail(transportCode(cause), cause);
   }
@@ -236,7 +236,7 @@ class Exchange extends BodyQueue implements Dispatcher.DispatchHandler {
   #answered(): void {
     this.#onAnswered?.();
     this.#onAnswered = undefined;
-    // A request given up while it waits for a connection stays in undici's queue; its body need not.
+    // An abandoned request that waits for a connection stays in undici's queue; its body need not.
     this.options.body = null;
   }
 }
@@ -255,7 +255,7 @@ function dispatchOptions(
   };
 }
 
-/** What is not replaced stays as it was written. */
+/** Parameters that aren't replaced stay verbatim. */
 function withQuery(path: string, query: TransportRequest['query']): string {
   if (!query) return path;
   const [address = '', ...search] = path.split('?');
@@ -269,6 +269,6 @@ function withQuery(path: string, query: TransportRequest['query']): string {
   return `${address}?${[...kept, new URLSearchParams(query)].join('&')}`;
 }
 
-/** The error to reject with after an abort: the reason itself where it is a failure. */
+/** The error for an aborted request: the reason itself if it is a failure. */
 const abortFailure = ({ reason }: AbortSignal): TransportFailure =>
   reason instanceof TransportFailure ? reason : new TransportFailure(ABORTED, { cause: reason });

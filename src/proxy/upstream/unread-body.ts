@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 
-/** The body of a request that has one, as it comes. */
+/** The request as a stream if it has a body. */
 export function unreadBody(request: IncomingMessage): IncomingMessage | undefined {
   const { headers } = request;
   const hasBody = headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;

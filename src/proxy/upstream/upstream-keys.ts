@@ -5,19 +5,19 @@ import { ConfigurationError, type Problem } from '../../config/problem.ts';
 import { isObject, parsedJson } from '../../lib/json.ts';
 import type { Time } from '../../lib/time.ts';
 
-/** Limits of a command: its time, and what it may print. */
+/** Limits for a key command: run time and output. */
 const COMMAND_MS = 30_000;
 const OUTPUT_BYTES = 65_536;
-/** A file is read so often, and what failed is tried again after as long. */
+/** Interval for reading files, and for retries after a failure. */
 const SHORTLY_MS = 10_000;
-/** A key that does not say when it expires is asked for so often. */
+/** Interval for keys from commands without an expiry. */
 const OFTEN_MS = 300_000;
-/** Before it expires a key is renewed by so much, or by half of its life if that is less. */
+/** How long before its expiry a key is renewed, or half its life if that is shorter. */
 const EARLY_MS = 300_000;
-/** Clocks are set, and commands mistaken: no key is believed to last for longer than this. */
+/** Maximum interval, because clocks change and commands may be wrong. */
 const SELDOM_MS = 3_600_000;
 
-/** A key, and how long it is good for, where that is known. */
+/** A key and its remaining life, if known. */
 interface Key {
   readonly text: string;
   readonly life_ms?: number;
@@ -25,13 +25,16 @@ interface Key {
 
 export interface UpstreamKeysOptions {
   readonly time: Time;
-  /** A key was renewed, or was not, and why. What `fault` says has nothing of the key in it. */
+  /** Called after each renewal, with the fault if it failed. `fault` never contains part of the key. */
   readonly onRenewal: (upstream: string, fault: string | undefined) => void;
 }
 
-/** The keys of upstreams that are in files or come from commands. They are renewed before they expire; one that cannot be stays. */
+/**
+ * The upstream keys that come from files or commands. They are renewed before they expire; if that fails, the old key
+ * stays.
+ */
 export class UpstreamKeys {
-  /** In it, the `api_key` of such an upstream is the one that it has now, whenever it is read. */
+  /** The configuration in which reading `api_key` of such an upstream returns its current key. */
   readonly configuration: Configuration;
   readonly #keys: readonly RenewedKey[];
 
@@ -40,7 +43,7 @@ export class UpstreamKeys {
     this.#keys = keys;
   }
 
-  /** Resolves when every upstream has its key. Rejects with a {@link ConfigurationError} if one has none. */
+  /** Resolves once every upstream has its key. Rejects with a {@link ConfigurationError} if one has none. */
   static async open(configuration: Configuration, options: UpstreamKeysOptions): Promise<UpstreamKeys> {
     const upstreams: Record<string, UpstreamConfiguration> = { ...configuration.upstreams };
     const keys: RenewedKey[] = [];
@@ -65,16 +68,16 @@ export class UpstreamKeys {
     throw new ConfigurationError(problems);
   }
 
-  /** Renews none any more. */
+  /** Stops renewals. */
   close(): void {
     for (const key of this.#keys) key.end();
   }
 }
 
-/** Where a key comes from. `read` rejects with what is wrong, as a {@link KeyFault}. */
+/** The source of a key. `read` rejects with a {@link KeyFault}. */
 interface KeySource {
   readonly setting: 'api_key_file' | 'api_key_command';
-  /** How often it is read, where the key does not say how long it is good for. */
+  /** Interval for reading it if the key doesn't state its life. */
   readonly every_ms: number;
   readonly read: (signal: AbortSignal) => Promise<string>;
 }
@@ -109,7 +112,7 @@ class RenewedKey {
     return this.#text;
   }
 
-  /** Resolves with what is wrong if there is no key. */
+  /** Resolves with the problem if there is no key. */
   async begin(): Promise<Problem | undefined> {
     const fault = await this.#renew();
     if (fault === undefined) return undefined;
@@ -146,7 +149,7 @@ class RenewedKey {
   }
 }
 
-/** Why there is no key, without anything of the key. */
+/** Why there is no key. Never contains part of the key. */
 class KeyFault extends Error {
   override readonly name = 'KeyFault';
 }
@@ -159,7 +162,7 @@ async function contentOf(path: string): Promise<string> {
   }
 }
 
-/** What it prints, but for its errors, which may quote the key. */
+/** The command's standard output. Its error output is ignored, because it may quote the key. */
 function outputOf(program: string, operands: readonly string[], signal: AbortSignal): Promise<string> {
   const limits = { timeout: COMMAND_MS, maxBuffer: OUTPUT_BYTES, killSignal: 'SIGKILL', signal } as const;
   return new Promise((resolve, reject) => {
@@ -177,7 +180,7 @@ function commandFault({ code, killed, signal }: ExecFileException): string {
   return typeof code === 'number' ? `has ended with ${code}` : `cannot be run (${code})`;
 }
 
-/** A key as it is, or in JSON as OAuth and the CLI of Azure have it. */
+/** Parses a plain key, or JSON in the format of OAuth or the Azure CLI. */
 function keyIn(output: string, wall_ms: number): Key {
   const written = output.trim();
   const told = written.startsWith('{') ? parsedJson(written) : { access_token: written };
@@ -200,7 +203,7 @@ function lifeOf({ expires_in, expires_on }: Readonly<Record<string, unknown>>, k
   return end_s > 0 ? Math.max(0, end_s * 1000 - wall_ms) : undefined;
 }
 
-/** Seconds since the Unix epoch, of a JSON Web Token. It is not for us to verify. */
+/** The expiry of a JSON Web Token in seconds since the Unix epoch. Not verified, which is the provider's task. */
 function expiryOf(key: string): unknown {
   const [, claims = '', signature] = key.split('.');
   if (signature === undefined) return undefined;

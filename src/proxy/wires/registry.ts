@@ -13,16 +13,16 @@ export const WIRES: Readonly<Record<WireName, Wire>> = {
   responses: responsesWire,
 };
 
-/** The wire that this path, which may have a query, is of or below. */
+/** The wire of a path at or below its own. The path may have a query. */
 export function wireAt(url: string): Wire | undefined {
   const [path = ''] = url.split('?', 1);
   return Object.values(WIRES).find((wire) => `${path}/`.startsWith(`/v1${wire.path}/`));
 }
 
-/** The wire that a stored run was delivered on. `asked`: what its client says of a run that has no header. */
+/** The wire of a stored run. `asked`: the client's statement, for a run without a header. */
 export const wireOf = ({ records }: Pick<StoredRun, 'records'>, asked?: Pick<RunHeader, 'wire'>): Wire =>
   wireIn(records[0]?.header ?? asked);
 
-/** The same by its header; of a run that has none, the wire that nearly all are on. */
+/** The wire in a header; without one, the most common wire. */
 export const wireIn = (header: Pick<RunHeader, 'wire'> | undefined): Wire =>
   WIRES[header?.wire ?? 'chat_completions'];

@@ -16,16 +16,16 @@ import {
   taskSummary,
 } from './task-summary.ts';
 
-/** A run for which this replica has asked no provider yet. */
+/** A run before its first request to a provider. */
 interface UnaskedRun {
   readonly run: Run;
   readonly facts: Pick<RequestFacts, 'promptSize'>;
-  /** Until the deadline of the run; infinite without one. */
+  /** Time left until the run's deadline; infinite without one. */
   readonly left_ms: number;
   readonly signal: AbortSignal;
 }
 
-/** A summary takes no more than this part of the time that is left: the rest is for the answer. */
+/** A summary may take one part in this many of the remaining time; the rest is for the answer. */
 const DEADLINE_SHARE = 4;
 
 /** Whether the request takes more of a context than its route allows. */
@@ -35,8 +35,8 @@ export function isTooLarge({ run, facts }: Pick<UnaskedRun, 'run' | 'facts'>): b
 }
 
 /**
- * The request of a run that {@link isTooLarge}, with a summary in it: the one that is kept for its task, where that makes the
- * request small enough, or else a new one. `undefined` where it goes out as it came.
+ * Compresses the request of a run that {@link isTooLarge}: with the stored summary of its task if that is enough,
+ * otherwise with a new one. `undefined` if the request is sent unchanged.
  */
 export async function compressedAhead(
   { run, left_ms, signal }: UnaskedRun,
@@ -51,7 +51,7 @@ export async function compressedAhead(
   if (known && tokensOf(run, known.request) <= request_tokens_max) return reused(run, known, context);
   const middle = middleOf(taken.parts, keep_messages);
   const told_before = known ? known.end : 0;
-  // What says no more than a summary may say is left as it is.
+  // A part that is no longer than a summary may be isn't worth summarising.
   if (middle && tokensLeftOut(taken, middle.left_out, told_before) > tokens_max) {
     const replacement = {
       run,
@@ -72,13 +72,13 @@ export async function compressedAhead(
   return known && reused(run, known, context);
 }
 
-/** A request with the summary that is kept for its task. */
+/** A request with the stored summary of its task. */
 interface KnownRequest extends CompressedRequest, Pick<TaskSummary, 'end' | 'summary'> {
   readonly messages: readonly unknown[];
   readonly own: readonly unknown[];
 }
 
-/** `undefined` where the conversation does not begin with what was summarised. */
+/** `undefined` if the conversation does not begin with the summarised part. */
 function withKept(kept: TaskSummary, taken: TakenApart, keep_messages: number): KnownRequest | undefined {
   const middle = middleOfSummary(kept, taken, keep_messages);
   if (!middle) return undefined;
@@ -102,7 +102,7 @@ function reused(run: Run, { request, compressed, messages, own }: KnownRequest, 
 const tokensOf = ({ wire }: Run, request: WireRequest): number =>
   estimatedPromptTokens(wire.facts(request).promptSize());
 
-/** In the part of what is left out that no summary has been made of. */
+/** Tokens in the omitted part that no summary covers yet. */
 const tokensLeftOut = ({ messages }: TakenApart, left_out: readonly number[], told_before: number): number =>
   estimatedPromptTokens(
     promptSize(left_out.filter((index) => index >= told_before).map((index) => messages[index])),

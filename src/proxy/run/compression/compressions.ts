@@ -7,30 +7,30 @@ import type { RunTargets } from '../targets/run-targets.ts';
 import { omissionOf } from './omission.ts';
 import { type CompressedRequest, summarised } from './summary-in-place.ts';
 
-/** Of one run. */
+/** Per run. */
 const COMPRESSIONS_MAX = 2;
 
-/** The plan to carry out, and the targets that may be asked for it. */
+/** A plan, and the targets that may be asked for it. */
 export interface CompressedPlan {
   readonly plan: Plan;
   readonly left: readonly RunTarget[];
-  /** The conversation was put in fewer words for it. */
+  /** The conversation was compressed for it. */
   readonly isCompressed: boolean;
 }
 
-/** The requests of the run, as far as a shorter conversation changes them. */
+/** The run's requests, as far as compression changes them. */
 interface ComposedRequests {
-  /** What is asked for, without what is added to it to ask for the rest. */
+  /** The current request, without the additions of a continuation. */
   readonly request: WireRequest;
-  /** It has a summary in it already. */
+  /** The request already contains a summary. */
   readonly isCompressed: boolean;
-  /** From now on this is asked for in its place. */
+  /** Replaces the current request. */
   compress(compressed: CompressedRequest): void;
 }
 
 /**
- * Shortens a conversation that has become too long for all targets of its run: a model summarises the middle, and the
- * run continues with the summary in its place. If that is not configured, or fails, the run ends as it would without.
+ * Compresses a conversation that is too long for all targets of its run: a model summarises the middle, and the run
+ * continues with that summary. If this fails or is not configured, the run ends as it would without compression.
  */
 export class Compressions {
   readonly #run: Run;
@@ -48,9 +48,9 @@ export class Compressions {
   }
 
   /**
-   * To be asked when the conversation is too long for all targets. `plan` is what is done about that as it is; `choose` decides
-   * on another one, given whether the conversation could be shorter. `offset`: characters delivered so far. `signal` aborts
-   * when the run must not continue here.
+   * Called if the conversation is too long for all targets. `plan`: the plan without compression; `choose`: decides
+   * again, given whether the conversation can be compressed. `offset`: characters delivered so far. `signal`: aborts
+   * when the run must stop on this replica.
    */
   async planOrCompress(
     plan: Plan,
@@ -73,7 +73,7 @@ export class Compressions {
     if (!compression || !wire.conversation || this.#asked >= COMPRESSIONS_MAX) return false;
     const omission = omissionOf(wire.conversation, request, compression.keep_messages);
     if (!omission) return false;
-    // A second summary, of the first, has to be a shorter one.
+    // The second summary also covers the first, so it must be shorter.
     const tokens_max = Math.ceil(compression.summary_tokens / 2 ** this.#asked++);
     const { messages: instead_of } = omission;
     const own = wire.conversation.messagesOf(run.request) ?? instead_of;

@@ -3,21 +3,21 @@ import type { Compression } from '../../../plans/delta.ts';
 import type { Conversation, ConversationPart } from '../../wires/common/conversation.ts';
 import type { WireRequest } from '../../wires/common/wire.ts';
 
-/** What of the conversation in a request is left out for a summary. */
+/** The part of a request's conversation that a summary replaces. */
 export interface Omission {
-  /** The conversation as it is. */
+  /** The original conversation. */
   readonly messages: readonly unknown[];
-  /** What was said in the part that is left out. */
+  /** The content of the omitted part. */
   readonly sayings: readonly Saying[];
-  /** The conversation with a summary in the place of that part. */
+  /** The conversation with a summary in place of that part. */
   withSummary(summary: string): readonly unknown[];
-  /** The same request with such a conversation. */
+  /** The request with a compressed conversation. */
   requestWith(messages: readonly unknown[]): WireRequest;
-  /** The message that stays with the summary added to it, if there is one. */
+  /** The message that the summary is added to, if any. */
   readonly joined: unknown;
 }
 
-/** A conversation, and how it is taken apart. */
+/** A conversation and its parts. */
 export interface TakenApart {
   readonly conversation: Conversation;
   readonly request: WireRequest;
@@ -25,7 +25,7 @@ export interface TakenApart {
   readonly parts: readonly ConversationPart[];
 }
 
-/** `undefined` where a part of the conversation is not in the request. */
+/** `undefined` if part of the conversation is not in the request. */
 export function takenApart(conversation: Conversation, request: WireRequest): TakenApart | undefined {
   const messages = conversation.messagesOf(request);
   return (
@@ -33,7 +33,7 @@ export function takenApart(conversation: Conversation, request: WireRequest): Ta
   );
 }
 
-/** `undefined` where nothing can be left out. */
+/** `undefined` if nothing can be omitted. */
 export function omissionOf(
   conversation: Conversation,
   request: WireRequest,
@@ -44,7 +44,7 @@ export function omissionOf(
   return middle && omissionAt(taken, middle);
 }
 
-/** `told_before`: the position up to which the model that summarises has a summary already. */
+/** `told_before`: the index up to which the summarising model already has a summary. */
 export function omissionAt(
   { conversation, request, messages, parts }: TakenApart,
   { left_out: places, joined_to }: Middle,
@@ -71,7 +71,7 @@ export function omissionAt(
   };
 }
 
-/** What is missing of the client's `own` conversation in a `shorter` one. */
+/** Measures what `shorter` omits from the client's `own` conversation. */
 export function compressionTo(
   shorter: readonly unknown[],
   own: readonly unknown[],
@@ -87,5 +87,5 @@ export function compressionTo(
   };
 }
 
-/** As they are written in a request. */
+/** Characters as JSON. */
 export const charactersOf = (messages: readonly unknown[]): number => JSON.stringify(messages).length;

@@ -8,24 +8,24 @@ import { type ProbeAnswer, probe } from '../context/probe.ts';
 import type { RunCompression } from '../context/run.ts';
 import type { RunContext } from '../context/run-context.ts';
 
-/** The instruction in the request, besides the text to summarise. */
+/** Reserved for the instruction around the text to summarise. */
 const INSTRUCTION_TOKENS = 300;
-/** Of each request. */
+/** Per request. */
 const TRIES_MAX = 2;
-/** More requests would take longer than clients wait for an answer. */
+/** More requests would take longer than clients wait. */
 const PIECES_MAX = 16;
 
-/** What a summary is to be of. */
+/** The content to summarise. */
 export interface SummaryWanted {
   readonly sayings: readonly Saying[];
   readonly tokens_max: number;
-  /** The summary of what came before them, which the new one takes the place of as well. */
+  /** The summary of earlier content, which the new one replaces too. */
   readonly before?: string | undefined;
-  /** A summary that takes longer is given up. */
+  /** Time limit for the whole summary, in milliseconds. */
   readonly within_ms?: number;
 }
 
-/** Has a model summarise what was said in a conversation, as the configuration has it. */
+/** Has a model summarise part of a conversation, according to the configuration. */
 export class Summariser {
   readonly #settings: RunCompression;
   readonly #context: RunContext;
@@ -37,7 +37,9 @@ export class Summariser {
     this.#log = log;
   }
 
-  /** `undefined` if no summary could be had: the log says why. `signal` aborts when the run no longer needs it. */
+  /**
+   * `undefined` if there is no summary; the log contains the reason. `signal`: aborts when the run no longer needs it.
+   */
   async summarise(
     { sayings, tokens_max, before: known, within_ms = Number.POSITIVE_INFINITY }: SummaryWanted,
     signal: AbortSignal,
@@ -45,7 +47,7 @@ export class Summariser {
     const { time, configuration } = this.#context;
     const pieces = piecesOf(sayings, this.#pieceCharacters(tokens_max));
     if (pieces.length > PIECES_MAX) return this.#failed({ pieces: pieces.length });
-    // A run that would be given up for lack of progress does not wait longer for a summary either.
+    // A run waits no longer for a summary than for progress in general.
     const until_ms = time.now() + Math.min(within_ms, configuration.recovery.no_progress_ms);
     let before = known;
     for (const piece of pieces) {
@@ -56,14 +58,14 @@ export class Summariser {
     return before;
   }
 
-  /** Asks once more after a failure that may have been a passing one. */
+  /** Asks once more after a failure that may be transient. */
   async #insist(ask: () => Promise<ProbeAnswer>, signal: AbortSignal): Promise<string | undefined> {
     const { time, configuration } = this.#context;
     for (let tries = 1; ; tries++) {
       const { interruption, text: summary } = await ask();
       if (signal.aborted) return undefined;
       if (!interruption) return summary === '' ? this.#failed({ empty: true }) : summary;
-      // Not the provider's own words: it may quote the prompt, or the key.
+      // Without the provider's message, which may quote the prompt or the key.
       const { message: _, ...observed } = interruption;
       this.#failed(observed);
       if (tries >= TRIES_MAX || isPermanent(interruption.cause)) return undefined;
@@ -71,7 +73,7 @@ export class Summariser {
     }
   }
 
-  /** What fits into one request beside the summary so far and the next one. */
+  /** Room in one request next to the previous summary and the next one. */
   #pieceCharacters(tokens_max: number): number {
     const { context_tokens = Number.POSITIVE_INFINITY } = this.#settings;
     return charactersIn(context_tokens - 2 * tokens_max - INSTRUCTION_TOKENS);

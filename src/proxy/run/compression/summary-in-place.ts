@@ -5,13 +5,13 @@ import type { RunContext } from '../context/run-context.ts';
 import { charactersOf, compressionTo, type Omission } from './omission.ts';
 import { Summariser, type SummaryWanted } from './summariser.ts';
 
-/** A request whose conversation has a summary in the place of a part of it. */
+/** A request in which a summary replaces part of the conversation. */
 export interface CompressedRequest {
   readonly request: WireRequest;
   readonly compressed: Compression;
 }
 
-/** The same, with the summary that was made for it. */
+/** The same, including the new summary. */
 export interface SummarisedRequest extends CompressedRequest {
   readonly summary: string;
 }
@@ -20,14 +20,14 @@ interface Replacement extends Omit<SummaryWanted, 'sayings'> {
   readonly run: Run;
   readonly compression: RunCompression;
   readonly omission: Omission;
-  /** The client's own conversation, and what is asked for without a new summary. */
+  /** The client's conversation. */
   readonly own: readonly unknown[];
   readonly instead_of: readonly unknown[];
 }
 
 /**
- * Has what is left out summarised, and puts the summary in its place. `undefined` if there is no summary, or the conversation is
- * no shorter with it: the log and the metric say which. `signal` aborts when the run no longer needs it.
+ * Summarises the omitted part and puts the summary in its place. `undefined` if that fails or the conversation is no
+ * shorter with it; the log and the metric tell which. `signal`: aborts when the run no longer needs it.
  */
 export async function summarised(
   { run, compression, omission, own, instead_of, ...wanted }: Replacement,

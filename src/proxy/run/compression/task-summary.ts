@@ -9,16 +9,19 @@ import type { Run } from '../context/run.ts';
 import type { RunContext } from '../context/run-context.ts';
 import type { TakenApart } from './omission.ts';
 
-/** The last summary of a task: any replica may put it in the place of what it stands for. */
+/** A task's last summary, which any replica may reuse. */
 export interface TaskSummary extends SummaryPlace {
   readonly summary: string;
-  /** Of the messages that it stands for. */
+  /** Digest of the messages it covers. */
   readonly digest: string;
 }
 
 export const taskSummaryNote = (task: string): NoteKey => ({ kind: 'task_summary', name: task });
 
-/** `undefined` where the run is no step, no summary is kept, or the store does not say in time. Never rejects. */
+/**
+ * `undefined` if the run is no step of a task, there is no summary, or the store does not answer in time. Never
+ * rejects.
+ */
 export async function summaryOfTask(
   { id, owner, step }: Run,
   { store, time, log }: RunContext,
@@ -32,7 +35,7 @@ export async function summaryOfTask(
   return noted === undefined ? undefined : summaryIn(noted);
 }
 
-/** Keeps the summary in place of the one before, so that the next steps, and a replica that takes the run over, use it. Never rejects. */
+/** Replaces the stored summary, so that later steps and other replicas use it. Never rejects. */
 export async function keepForTask(
   { id, owner, step }: Run,
   summary: TaskSummary,
@@ -53,7 +56,10 @@ export const taskSummary = (summary: string, { messages }: TakenApart, middle: M
   digest: digestOf(messages, middle),
 });
 
-/** What the summary takes the place of, where the conversation has that and `keep` messages more; otherwise `undefined`. */
+/**
+ * The part of a conversation that the summary replaces; `undefined` unless the conversation contains that part and at
+ * least `keep` more messages.
+ */
 export function middleOfSummary(
   summary: TaskSummary,
   { messages, parts }: TakenApart,
@@ -64,7 +70,7 @@ export function middleOfSummary(
   return digestOf(messages, middle) === summary.digest ? middle : undefined;
 }
 
-/** Instructions do not count: they stay, and an agent may have the time of day among them. */
+/** Excludes instructions: they stay, and agents may put the time of day into them. */
 function digestOf(messages: readonly unknown[], { left_out, joined_to }: Middle): string {
   const places = new Set([...left_out, joined_to]);
   const told = messages.filter((_, index) => places.has(index));

@@ -10,70 +10,76 @@ import type { Samples } from '../../wires/common/dialect.ts';
 import type { Ending } from '../../wires/common/wire.ts';
 import type { ChunkGaps } from './chunk-gaps.ts';
 
-/** One upstream request, and how its answer is joined to what was delivered. */
+/** One upstream request, and how its answer joins what was already delivered. */
 export interface PlannedAttempt {
   readonly target: RunTarget;
   readonly mode: 'first' | Mode;
   readonly request: AttemptRequest;
   /** Characters of each message added to the client's. */
   readonly added_messages: readonly number[];
-  /** Characters of the reasoning that is sent back besides. */
+  /** Characters of reasoning that is also sent back. */
   readonly added_reasoning?: number;
-  /** Its provider was asked to make the answer in the background, which the client has not asked for. */
+  /** We asked the provider to generate the answer in the background, although the client did not. */
   readonly isInBackground?: boolean;
-  /** A nudge with the settings of the client, for the sake of the provider's prompt cache. */
+  /** A nudge that keeps the client's settings, so that the provider's prompt cache still applies. */
   readonly keepsCache?: boolean;
-  /** The conversation before it was put to the model in fewer words. */
+  /** Set if the conversation was compressed. */
   readonly compressed?: Compression;
-  /** How the answer has ended already, where only what follows its end is asked for. */
+  /** The end that the answer already has, if only trailing events are still needed. */
   readonly ending?: Answer;
   /** Absent for the first attempt, whose output is the run's. */
   readonly splice?: Splice;
 }
 
-/** How an attempt went, whichever replica made it. */
+/** The result of an attempt, on whichever replica. */
 export interface AttemptReport {
-  /** What it said last. */
+  /** The phase of its last content. */
   readonly phase: Phase;
-  /** Set when the answer is whole. */
+  /** Set if the answer is complete. */
   readonly ending: Answer | undefined;
-  /** How it ended, when the answer is not whole. */
+  /** How the attempt ended, if the answer isn't complete. */
   readonly end: AttemptEnd;
   /** Characters that it added to the run. */
   readonly added: number;
-  /** Raw position in the answer that it has reached, what the client had already included; `undefined` without output. */
+  /**
+   * The raw position it reached in the answer, including the part that the client already had; `undefined` without
+   * output.
+   */
   readonly position: number | undefined;
-  /** How long it had said nothing when it ended. */
+  /** How long it had been silent when it ended. */
   readonly silent_ms: number;
-  /** The provider's own answer, when that was no stream. */
+  /** The provider's own response, if that was no stream. */
   readonly refusal: Refusal | undefined;
-  /** What its stream shows of the server it came from. */
+  /** Samples of its stream that identify the server. */
   readonly samples: Samples;
-  /** What its provider has reported. */
+  /** The provider's usage report. */
   readonly usage?: Usage | undefined;
-  /** What came between its chunks, where that is measured. */
+  /** Gaps between its chunks, if measured. */
   readonly chunk_gaps?: ChunkGaps | undefined;
-  /** What its provider calls the answer, on a wire where later requests may name it. */
+  /** The provider's id for the answer, on wires where later requests may name it. */
   readonly answer_id?: string | undefined;
-  /** Where its provider continues it, below the base URL of the upstream; undefined if it cannot. */
+  /** Path to resume the answer, below the upstream's base URL; undefined if that isn't possible. */
   readonly resume_path?: string | undefined;
-  /** What to `POST` to once the answer is not needed any more, below the same; undefined if nothing has to be stopped. */
+  /**
+   * Path to `POST` to when the answer is no longer needed, below the same URL; undefined if nothing needs to be
+   * stopped.
+   */
   readonly cancel_path?: string | undefined;
-  /** Parts of what it said that its provider takes back only as they were. */
+  /** Parts of the answer that the provider accepts back only verbatim. */
   readonly sealed?: readonly object[] | undefined;
 }
 
-/** How an answer ends, as the relay knows it. */
+/** The end of an answer, as the relay sees it. */
 export interface Answer extends Omit<Ending, 'usage' | 'usageAsked'> {
-  /** The stream was passed on as it came, its finish chunks included. */
+  /** The stream was forwarded unchanged, including its finish chunks. */
   readonly forwarded?: boolean;
-  /** The stream did not end as it should after the finish reason: what else was to come is missing. */
+  /** The stream did not end properly after the finish reason, so trailing events are missing. */
   readonly cutShort?: boolean;
   /** Another replica has delivered the finish chunk. */
   readonly begun?: boolean;
 }
 
-/** What an attempt does that says something of this kind. */
+/** The phase that a delta of this kind belongs to. */
 export const PHASE_OF: Readonly<Partial<Record<Delta['kind'], Phase>>> = {
   text: 'text',
   refusal: 'text',

@@ -14,28 +14,28 @@ import { chatWire } from '../../wires/chunks/chat-wire.ts';
 import type { Samples } from '../../wires/common/dialect.ts';
 import type { RunContext } from './run-context.ts';
 
-/** After the finish reason only a usage report and `[DONE]` are expected. */
+/** After the finish reason only a usage report and `[DONE]` may follow. */
 const FINISH_WAIT_MS = 2000;
-/** What is longer than its tokens could be is no answer to what was asked. */
+/** Text longer than this can't have so few tokens, so it is no proper answer. */
 const CHARACTERS_PER_TOKEN_MAX = 16;
-/** An answer that was cut at its limit says what comes first in it. */
+/** A truncated answer still contains its most important part. */
 const USABLE_FINISHES: ReadonlySet<string> = new Set(['stop', 'length']);
 
-/** A short streamed answer on chat completions that is no client's: a summary, a probe, a trial of `holdfast doctor`. */
+/** A short streamed request of our own on chat completions: a summary, a probe, or a check by `holdfast doctor`. */
 interface ProbeRequest extends Pick<RunTarget, 'upstream' | 'headers'> {
   readonly body: object;
-  /** Where it goes, if not to the `base_url` of the upstream. */
+  /** Overrides the upstream's `base_url`. */
   readonly base_url?: string | undefined;
-  /** Limits on the clocks of the configuration: nothing waits for a probe as long as for an answer. */
+  /** Upper limits on the configured clocks: a probe must not take as long as an answer. */
   readonly attempt_max_ms: number;
   readonly connect_max_ms?: number;
-  /** An answer much longer than its tokens is cut off; `key` of the configuration is the limit's name. */
+  /** Cuts off an answer much longer than its tokens; `key` names the configured limit. */
   readonly limit?: { readonly tokens: number; readonly key: string };
-  /** Aborts when the answer is not needed any more. */
+  /** Aborts when the answer is no longer needed. */
   readonly signal?: AbortSignal;
 }
 
-/** Asks, and resolves when the answer has ended, however it ended. */
+/** Sends the request, and resolves when the answer has ended for any reason. */
 export async function probe(
   request: ProbeRequest,
   { transport, configuration, time }: Pick<RunContext, 'transport' | 'configuration' | 'time'>,
@@ -44,7 +44,7 @@ export async function probe(
   const { connect_max_ms = Number.POSITIVE_INFINITY, limit, signal = new AbortController().signal } = request;
   const clocks = limitsFor({ ...configuration.clocks, ...upstream.clocks }, UNAIDED);
   const attempt = new Attempt(
-    // Whatever is added to the client's requests has no place in this one.
+    // Additions to client requests don't belong in this one.
     transport.bare ?? transport,
     { url: upstreamUrl(base_url, chatWire.path), headers, query: upstream.query, body: JSON.stringify(body) },
     {
@@ -63,15 +63,15 @@ export async function probe(
   return answer;
 }
 
-/** What came of a {@link probe}. */
+/** The result of a {@link probe}. */
 export class ProbeAnswer {
-  /** As the provider reported it. */
+  /** The provider's report. */
   usage: Usage | undefined;
-  /** Deltas of the answer itself. */
+  /** Deltas of the answer. */
   events = 0;
-  /** Pieces in which they came. */
+  /** Batches in which they arrived. */
   batches = 0;
-  /** From the request to the first and to the last of them. */
+  /** Time from the request to the first and the last delta, in milliseconds. */
   first_ms = 0;
   last_ms = 0;
   readonly #attempt: Attempt;
@@ -90,24 +90,26 @@ export class ProbeAnswer {
     this.#began_ms = time.now();
   }
 
-  /** Why there is no whole answer, if there is none. */
+  /** Why the answer isn't complete; undefined if it is. */
   get interruption(): Interruption | undefined {
     if (this.#finish !== undefined) return undefined;
     const phase = this.#text === '' ? 'connect' : 'text';
     return classify(this.#attempt.end, phase, this.#time.wall());
   }
 
-  /** Empty if there is none. */
+  /** Empty without a usable answer. */
   get text(): string {
     return USABLE_FINISHES.has(this.#finish ?? '') ? this.#text.trim() : '';
   }
 
-  /** By which the dialect of the provider can be recognised. */
+  /** Samples that identify the provider's dialect. */
   get samples(): Samples {
     return { events: this.#reader.samples, headers: this.#attempt.headers };
   }
 
-  /** Counts what was generated, as reported or as estimated: all of it is paid for, and none of it shown. */
+  /**
+   * Adds the generated tokens to the metrics, as reported or estimated. All of them are paid for, and none are shown.
+   */
   account({ tokens }: Pick<Metrics, 'tokens'>): void {
     const completion =
       this.usage === undefined

@@ -10,71 +10,75 @@ import type { Resumption, Run } from './run.ts';
 import type { RunContext } from './run-context.ts';
 
 /**
- * Observes runs as this replica delivers them, for traces and the status page. Called at attempts,
- * interruptions and seams, never per event. Its arguments never quote a prompt, an answer or a key, except for
- * {@link LiveAnswer.text}.
+ * Observes runs on this replica, for traces and the status page. Called at attempts, interruptions and seams, never per
+ * event. Arguments never quote a prompt, an answer or a key, except for {@link LiveAnswer.text}.
  */
 export interface RunObserver {
-  /** A run begins here, or is taken over from another replica. `undefined`: the run is not observed. */
+  /** A run begins on this replica, or is taken over from another. `undefined`: don't observe it. */
   begin(run: ObservedRun): RunObservation | undefined;
-  /** The step of a task was answered from the journal: no run begins for it. */
+  /** A task's step was answered from the journal, without a new run. */
   replayed?(replay: ObservedReplay): void;
-  /** The step of a task has ended without a whole answer: its replica was lost, and no client came back for it. */
+  /** A task's step ended without a whole answer: its replica was lost, and no client returned for it. */
   salvaged?(salvage: ObservedSalvage): void;
 }
 
-/** One run under the eyes of an observer. None of these may throw or wait. */
+/** The observation of one run. Methods must neither throw nor block. */
 export interface RunObservation {
-  /** Added to every line that is logged of the run. */
+  /** Added to each of the run's log entries. */
   readonly logFields?: Readonly<Record<string, string>> | undefined;
-  /** Called once, after all observers have begun: what they add to the log. */
+  /** Called once after all observers have begun, with their combined log fields. */
   identified?(logFields: Readonly<Record<string, string>>): void;
-  /** An attempt is made. Returns headers to be sent with its request, in place of those of the client. */
+  /** An attempt begins. Returns headers for its request, which replace the client's. */
   attempt(attempt: ObservedAttempt): Readonly<Record<string, string>> | undefined;
-  /** The first content that the attempt under way adds to the answer. */
+  /** The current attempt adds its first content to the answer. */
   answering(): void;
-  /** Also of the attempt of another replica, from which the run was taken over: it was never begun here. */
+  /**
+   * Also called for the attempt of another replica from which the run was taken over; it had no `attempt` call here.
+   */
   attemptEnded(end: ObservedAttemptEnd): void;
-  /** What is done about an interruption. */
+  /** A plan was chosen after an interruption. */
   planned(plan: ObservedPlan): void;
-  /** New content has come after an interruption. */
+  /** New content has arrived after an interruption. */
   recovered(recovery: ObservedRecovery): void;
-  /** Called once, and last. */
+  /** Called once, last. */
   ended(end: ObservedEnd): void;
 }
 
 export interface ObservedRun {
   readonly run: RunId;
   readonly wire: WireName;
-  /** As the client names it: of any length, and as many as clients come up with. */
+  /** As the client names it: of unbounded length and variety. */
   readonly model: string;
   readonly upstream: string;
   /** The client asked for a stream. */
   readonly streamed: boolean;
   readonly resumable: boolean;
-  /** Milliseconds since 1970: when the run began, on whatever replica. */
+  /** When the run began on any replica, in milliseconds since 1970. */
   readonly created_at_ms: number;
-  /** Set where another replica has begun it. */
+  /** Set if another replica began it. */
   readonly taken_over?: { readonly epoch: number; readonly after_event: number };
-  /** Set where it answers a numbered step of a task. */
+  /** Set if it answers a numbered step of a task. */
   readonly step?: ObservedStep;
-  /** As its client names it. */
+  /** The client's name for it. */
   readonly conversation?: string;
   /** W3C trace context of the client's request, unchecked. */
   readonly traceparent?: string;
   readonly tracestate?: string;
-  /** For as long as the run lasts. */
+  /** Valid for the whole run. */
   readonly answer: LiveAnswer;
 }
 
-/** The names of a task and of its parent are their owner's, as that of a thread is: shown only where content is. */
+/**
+ * The names of a task and its parent are their owner's data, like a thread's: show them only where content may be
+ * shown.
+ */
 export interface ObservedStep extends StepOfTask {
   readonly owner: Owner;
 }
 
 export interface ObservedReplay {
   readonly step: ObservedStep;
-  /** What it would have cost to ask again: what it took the first time. */
+  /** Tokens saved: what the step cost originally. */
   readonly tokens: number;
 }
 
@@ -85,52 +89,52 @@ export interface ObservedSalvage {
   readonly cause?: string;
 }
 
-/** The answer so far, at the time of reading. */
+/** The answer so far; evaluated on each read. */
 interface LiveAnswer {
   /** UTF-16 units of text, reasoning and arguments. */
   readonly characters: number;
-  /** Tool calls begun and not cancelled. */
+  /** Tool calls that began and were not cancelled. */
   readonly tool_calls: number;
-  /** Content: shown only where the configuration asks for it. */
+  /** Content: shown only if the configuration allows it. */
   readonly text: string;
 }
 
 /** The target and the mode of an attempt. */
 export interface ObservedAttempt extends AttemptSegment {
-  /** The model that is asked for. */
+  /** The requested model. */
   readonly asked_model: string;
 }
 
 export interface ObservedAttemptEnd {
-  /** Of the run, where it is whole. */
+  /** `complete`: the run is complete. */
   readonly outcome: 'complete' | 'interrupted';
   /** UTF-16 units that the attempt added to the answer. */
   readonly added: number;
-  /** What was found at the seam; absent where there was none. */
+  /** The kind of seam; absent without one. */
   readonly seam?: string;
   readonly interruption?: ObservedInterruption;
-  /** What the provider has reported. */
+  /** The provider's report. */
   readonly usage?: Usage;
-  /** What came between the chunks of the attempt, where that is measured. */
+  /** Gaps between the attempt's chunks, if measured. */
   readonly chunk_gaps?: ChunkGaps;
-  /** What the provider calls the answer, where it is known. */
+  /** The provider's id for the answer, if known. */
   readonly answer_id?: string;
 }
 
 export interface ObservedPlan {
   readonly plan: Plan['kind'];
-  /** Of giving up. */
+  /** Why the run is given up. */
   readonly why?: GiveUp;
   readonly failure?: ObservedFailure;
-  /** Until the next attempt is made. */
+  /** Time until the next attempt. */
   readonly wait_ms: number;
 }
 
-/** What a run that is given up has failed with. */
+/** The failure of a run that is given up. */
 export interface ObservedFailure {
   /** As in the `end` of the run. */
   readonly cause: Cause | Bar;
-  /** That of the provider, where it has answered with one. */
+  /** The provider's status, if it answered with one. */
   readonly status?: number;
   /** Upstream requests made for the run. */
   readonly attempts: number;
@@ -139,20 +143,20 @@ export interface ObservedFailure {
 export interface ObservedRecovery {
   readonly plan: 'R1' | 'R3' | 'R4';
   readonly mode: AttemptSegment['mode'];
-  /** Silence that the client felt, in milliseconds. */
+  /** How long the client received no content, in milliseconds. */
   readonly gap_ms: number;
 }
 
 export interface ObservedEnd {
   readonly outcome: Outcome;
-  /** The finish reason that the client got, if it got one. */
+  /** The finish reason sent to the client, if any. */
   readonly finish?: string;
 }
 
 /** Observes no run. */
 export const NO_OBSERVER: RunObserver = { begin: () => undefined };
 
-/** All of them observe every run; if several return headers to send, the last one wins. */
+/** Combines observers. If several return the same header, the last one wins. */
 export function observers(all: readonly RunObserver[]): RunObserver {
   const [first, second] = all;
   if (!second) return first ?? NO_OBSERVER;
@@ -170,7 +174,7 @@ export function observers(all: readonly RunObserver[]): RunObserver {
   };
 }
 
-/** Several observations of one run as one. */
+/** Combines several observations of one run. */
 function watchedBy(watches: readonly RunObservation[]): RunObservation {
   const fields = watches.map(({ logFields }) => logFields).filter((each) => each !== undefined);
   const logFields = fields.length > 0 ? Object.assign({}, ...fields) : undefined;
@@ -191,13 +195,13 @@ function watchedBy(watches: readonly RunObservation[]): RunObservation {
   };
 }
 
-/** A run with its observation, if it has one. */
+/** A run's context and its observation, if any. */
 interface ObservedRelay {
   /** Undefined without observers. */
   readonly watch: RunObservation | undefined;
-  /** That of the process; what is logged in it can be joined to what the watch makes of the run. */
+  /** The process's context, with a logger that adds the observation's fields. */
   readonly context: RunContext;
-  /** Shows what is said, from now on. */
+  /** Makes this transcript the live answer. */
   show(transcript: Transcript): void;
 }
 

@@ -7,67 +7,67 @@ import type { ModelCompression, ModelHedge } from '../../upstream/route-table.ts
 import type { RunTarget } from '../../upstream/target.ts';
 import type { EventsMode, Wire, WireRequest } from '../../wires/common/wire.ts';
 
-/** One assistant turn to be delivered to one client. */
+/** One assistant turn for one client. */
 export interface Run {
   readonly id: RunId;
   readonly owner: Owner;
   readonly wire: Wire;
-  /** The preferred one; of a run that was begun elsewhere, the one that it was begun with. */
+  /** The preferred target; for a run that began on another replica, its original target. */
   readonly target: RunTarget;
-  /** All of its route in order of preference, where there are several. */
+  /** All targets of its route in order of preference, if there are several. */
   readonly targets?: readonly RunTarget[];
-  /** What is done about a conversation that is too long for all targets; nothing, without it. */
+  /** How to compress a conversation that is too long for all targets; absent: don't. */
   readonly compression?: RunCompression;
-  /** When another of the targets is asked as well; never, without it. */
+  /** When to hedge with another target; absent: never. */
   readonly hedge?: ModelHedge | undefined;
-  /** The body as it came; attempt 1 sends exactly this. */
+  /** The request body as received. Attempt 1 sends exactly this. */
   readonly body: string;
-  /** Tells the request from others; see `requestDigest`. */
+  /** Identifies the request; see `requestDigest`. */
   readonly digest?: string;
-  /** The same body, parsed and checked. */
+  /** The same body, parsed and validated. */
   readonly request: WireRequest;
   readonly events: EventsMode;
-  /** `Holdfast-Resume: 1`: the body is stored, events carry their ids, and the run outlives its client for a while. */
+  /** `Holdfast-Resume: 1`: the body is stored, events have ids, and the run outlives its client for a while. */
   readonly resumable: boolean;
-  /** The client did not ask for a stream: it has nothing of the answer before it has all. */
+  /** The client asked for no stream: it sees nothing before the answer is complete. */
   readonly unstreamed?: true;
   /** See {@link Policy.failsWhenFull}. */
   readonly failsWhenFull?: true;
-  /** What its conversation is called: `Holdfast-Thread`, or what that is derived from. */
+  /** The conversation's name: `Holdfast-Thread`, or derived from the client's session. */
   readonly thread?: string;
-  /** The same for traces, where its request names a conversation. */
+  /** The conversation's name for traces, if the request contains one. */
   readonly conversation?: string;
-  /** Which step of its task it answers, where it is one that has a number. */
+  /** The step of a task that it answers, if numbered. */
   readonly step?: StepOfTask;
-  /** `Holdfast-Deadline-Ms`: counted from the beginning of the run. */
+  /** `Holdfast-Deadline-Ms`: relative to the beginning of the run. */
   readonly deadline_ms?: number;
-  /** Where the answer is counted; nowhere, without it. */
+  /** Accounts for the memory of the answer; absent: no accounting. */
   readonly memory?: MemoryShare;
-  /** Aborts when no client waits for the answer any more, or with {@link HAND_OVER} as its reason. */
+  /** Aborts when no client waits for the answer, or with reason {@link HAND_OVER}. */
   readonly signal: AbortSignal;
 }
 
-/** How the conversation of a run is put in fewer words if it has to be. */
+/** How to compress the run's conversation if necessary. */
 export interface RunCompression extends Omit<ModelCompression, 'target'> {
   /** The target that makes the summary. */
   readonly target: RunTarget & { readonly model: string };
 }
 
-/** The reason to abort a run with when its client has gone, and is not known to want nothing more of it. */
+/** Abort reason: the client disconnected, but may still want the answer. */
 export const LEFT = Symbol('left');
 
-/** The reason to abort a run with when its replica shuts down: what was delivered is stored, another one may continue. */
+/** Abort reason: this replica shuts down. Delivered content is stored, and another replica may continue. */
 export const HAND_OVER = Symbol('hand over');
 
-/** A run that another replica began, as the store has it, under a lease of ours. */
+/** A run from another replica, as stored, with the lease for it. */
 export interface Resumption {
   readonly lease: Lease;
   /** The whole run, read from 0. */
   readonly stored: StoredRun;
-  /** Payloads of the events the client has beyond `stored.seq`, in order, the first one directly after it. */
+  /** Payloads of the client's events beyond `stored.seq`, in order; the first directly follows it. */
   readonly tail: readonly string[];
-  /** What replicas before this one held, as the last of them has noted it. */
+  /** Calls held by earlier replicas, as the last one noted them. */
   readonly held?: HeldCalls | undefined;
-  /** Why the run gets no further attempt, if it gets none. */
+  /** Why the run gets no further attempt, if so. */
   readonly barred?: Bar;
 }

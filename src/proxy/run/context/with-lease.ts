@@ -4,8 +4,8 @@ import { inTime } from '../../../lib/time.ts';
 import type { RunContext } from './run-context.ts';
 
 /**
- * Does what the lease was taken for. When that fails, releases the run: no other replica takes over what a
- * living replica holds, whether that one delivers it or not.
+ * Runs `work` under a lease, and releases the lease if it fails: no other replica takes over a run that a living
+ * replica holds.
  */
 export async function withLease<Result>(
   lease: Lease,
@@ -20,7 +20,7 @@ export async function withLease<Result>(
   }
 }
 
-/** Waits for no slow store, and never rejects. */
+/** Bounded by a timeout, and never rejects. */
 export async function releaseLease(lease: Lease, { store, time, log }: RunContext): Promise<void> {
   const released = store.release(lease).catch((error: unknown) => {
     log.warn({ run: lease.run, err: error }, 'the lease of a run could not be released');

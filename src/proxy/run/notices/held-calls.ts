@@ -11,13 +11,13 @@ import type { Run } from '../context/run.ts';
 import type { RunContext } from '../context/run-context.ts';
 import { notMadeAgain } from './lost-calls.ts';
 
-/** Calls beyond these are not remembered: a note is small. */
+/** Keeps notes small: further calls are not noted. */
 const HELD_MAX = 16;
 const CHARACTERS_MAX = 64;
 
 const heldKey = (run: RunId) => ({ kind: 'held_calls', name: run }) as const;
 
-/** Replaces what was noted of the run before. */
+/** Replaces the run's previous note. */
 export async function noteHeldCalls(
   notes: Notes,
   owner: Owner,
@@ -39,8 +39,9 @@ export async function forgetHeldCalls(notes: Notes, owner: Owner, run: RunId): P
 }
 
 /**
- * The held calls that were never settled. `delivered`: all calls of the journal, in order. A call that was settled since
- * stands for itself; any other stands for one of the same name, which the model made again under another id.
+ * The held calls that were never settled. `delivered`: all calls in the journal, in order. A call settled since then
+ * removes its own entry; any other call removes one with the same name, because the model made it again under another
+ * id.
  */
 export function neverSettled(
   held: HeldCalls | undefined,
@@ -59,7 +60,7 @@ export function neverSettled(
   return left;
 }
 
-/** The calls of a stored answer that had begun and were never settled, whether its client saw them begin or not. */
+/** The calls of a stored answer that began and were never settled, whether the client saw them or not. */
 export function unfinishedCalls(
   { finish, tool_calls }: Pick<JournalFold, 'finish' | 'tool_calls'>,
   held: HeldCalls | undefined,
@@ -75,21 +76,21 @@ const shortened = ({ id, name }: NamedCall): NamedCall => ({
 });
 
 interface HeldCallNotesOptions {
-  /** What there is to note. */
+  /** Returns the calls to note. */
   readonly heldNow: () => HeldCalls;
-  /** A replica before this one has left a note. */
+  /** An earlier replica has left a note. */
   readonly isNoted: boolean;
 }
 
 /**
- * Notes which calls of a run are held, for a reader that finds the run without its replica. A call that is settled within
- * the interval of the checkpoints costs nothing; any other costs one note, however many fragments it has.
+ * Notes which calls of a run are held, for readers that find the run without its replica. A call that settles within
+ * the checkpoint interval needs no note; any other needs one, however many fragments it has.
  */
 export class HeldCallNotes implements Sweepable {
   readonly #run: Pick<Run, 'id' | 'owner'>;
   readonly #context: Pick<RunContext, 'store' | 'scheduler' | 'configuration' | 'time' | 'log'>;
   readonly #heldNow: () => HeldCalls;
-  /** A call has begun that is not noted. */
+  /** A call that is not noted has begun. */
   #isDue = false;
   #isNoted: boolean;
   #isStopped = false;
@@ -106,7 +107,7 @@ export class HeldCallNotes implements Sweepable {
     this.#isNoted = isNoted;
   }
 
-  /** A call has begun. */
+  /** Schedules a note for a call that has begun. */
   began(): void {
     this.#isDue = true;
     this.#context.scheduler.later(this);
@@ -116,14 +117,14 @@ export class HeldCallNotes implements Sweepable {
     if (!this.#isStopped) this.#note();
   }
 
-  /** The run is another replica's. */
+  /** Stops noting, because another replica has the run. */
   stop(): void {
     this.#isStopped = true;
   }
 
   /**
-   * The run has ended here. Unless `isWhole`, what is held is noted by then, if the store takes it in time; otherwise the
-   * note goes, which nothing waits for.
+   * The run has ended on this replica. Unless `isWhole`, waits for the held calls to be noted, within a limit;
+   * otherwise deletes the note in the background.
    */
   async end(isWhole: boolean): Promise<void> {
     if (this.#isStopped) return;
@@ -148,7 +149,7 @@ export class HeldCallNotes implements Sweepable {
     this.#write(() => noteHeldCalls(store.notes, owner, id, held, ttl_ms));
   }
 
-  /** In order: a note that is to go must not be written after that. */
+  /** Sequential, so that no write follows the deletion of the note. */
   #write(write: () => Promise<void>): void {
     this.#written = this.#written.then(write).catch((error: unknown) => {
       this.#context.log.warn(
@@ -160,8 +161,8 @@ export class HeldCallNotes implements Sweepable {
 }
 
 /**
- * Calls that have begun and are not settled: those under way, and those that were cut and not made again. `before`: those
- * that were cut with the replicas before this one.
+ * Calls that began and are not settled: open ones, and cut ones that were not made again. `before`: calls cut on
+ * earlier replicas.
  */
 export function unfinishedIn(transcript: Transcript, before: readonly ToolCall[] = []): readonly ToolCall[] {
   const { toolCalls, openCalls, closedCalls } = transcript;
@@ -169,7 +170,7 @@ export function unfinishedIn(transcript: Transcript, before: readonly ToolCall[]
   return [...notMadeAgain([...before, ...cut], closedCalls), ...openCalls];
 }
 
-/** The same as they are noted. `hasIds`: false for the calls of the legacy interface. */
+/** The unfinished calls in the form of a note. `hasIds`: false for the legacy interface. */
 export function heldIn(
   transcript: Transcript,
   before: readonly ToolCall[] | undefined,

@@ -9,37 +9,37 @@ import {
 } from '../../../plans/tool-call.ts';
 import type { AnsweredCall } from '../../wires/common/conversation.ts';
 
-/** Calls of one turn beyond these are not remembered: a note is small. */
+/** Keeps notes small: further calls of a turn are not noted. */
 const DELIVERED_MAX = 64;
 const LOST_MAX = 16;
 const NAME_CHARACTERS_MAX = 64;
-/** A request is looked up by this many of the results it brings. */
+/** How many of a request's results are looked up. */
 const ANSWERS_MAX = 16;
 
-/** Which calls of a run were cut beside the ones that were delivered. Kept once, under the id of the run. */
+/** Calls that a run lost next to the ones it delivered. Stored once, under the run's id. */
 export interface LostCallNote {
   readonly run: RunId;
-  /** Names of the calls that were cut. */
+  /** Names of cut calls. */
   readonly lost: readonly string[];
-  /** Names of tools that the provider was running, whose results are not known. */
+  /** Names of provider tools that were running, whose results are unknown. */
   readonly unknown: readonly string[];
   readonly delivered: readonly SettledCall[];
-  /** What the answer is called, by its client and its provider, where requests may name it. */
+  /** The answer's ids, as known to the client and to the provider, on wires where requests may name them. */
   readonly answers: readonly string[];
 }
 
-/** What is kept under the id of each delivered call, for its result to find the note by. */
+/** Stored under the id of each delivered call, so that its result leads to the note. */
 interface Pointer {
   readonly run: RunId;
-  /** Of the call: providers that number their calls use the same ids again and again. */
+  /** Digest of the call, because some providers reuse the same ids. */
   readonly digest: string;
-  /** Digests of the ids of the answer, by which a request may name it that does not have the call. */
+  /** Digests of the answer's ids, for requests that name the answer but don't contain the call. */
   readonly answers?: readonly string[];
 }
 
 export const lostCallKey = (name: RunId | string) => ({ kind: 'lost_call', name }) as const;
 
-/** `undefined` when no call was lost, or when none was delivered whose result could bring the notice. */
+/** `undefined` if no call was lost, or if no delivered call has an id whose result could trigger the notice. */
 export function lostCallNote(
   run: RunId,
   delivered: readonly SettledCall[],
@@ -61,7 +61,7 @@ export async function leaveLostCallNote(
   { run, lost, unknown, delivered, answers }: LostCallNote,
   ttl_ms: number,
 ): Promise<void> {
-  // Before the pointers: a reader that finds nothing behind a pointer assumes that the notice was delivered.
+  // Written before the pointers: a pointer without a note means that the notice was already delivered.
   await notes.put(
     owner,
     lostCallKey(run),
@@ -76,7 +76,7 @@ export async function leaveLostCallNote(
   await Promise.all(pointers);
 }
 
-/** The run that delivered one of these calls and lost another one, if the model does not know that yet. */
+/** The run that delivered one of these calls and lost another, if no notice about it was delivered yet. */
 export async function runWithLostCall(
   notes: Notes,
   owner: Owner,
@@ -92,10 +92,7 @@ export async function runWithLostCall(
   return found.find((run) => run !== undefined);
 }
 
-/**
- * Calls that were cut before and not made again: each delivered call that began after one of the same name stands
- * for it.
- */
+/** Cut calls that were not made again. Each delivered call accounts for one earlier call of the same name. */
 export function notMadeAgain(cut: readonly ToolCall[], delivered: readonly ToolCall[]): readonly ToolCall[] {
   const left = [...delivered];
   return cut.filter(({ name, index }) => {
@@ -106,7 +103,7 @@ export function notMadeAgain(cut: readonly ToolCall[], delivered: readonly ToolC
   });
 }
 
-/** The text for the model, in the role of the user, from the note under the id of the run. */
+/** The notice text for the model, as a user message, from the note under the run's id. */
 export function lostCallNoteText(value: string): string {
   const left = JSON.parse(value) as readonly string[] | Pick<LostCallNote, 'lost' | 'unknown'>;
   if (!('unknown' in left)) return lostCallText(left);
@@ -119,7 +116,7 @@ const unknownResultText = (tools: readonly string[]): string =>
 
 const listed = (names: readonly string[]): string => names.map((name) => `\`${name}\``).join(', ');
 
-/** `lost`: names of the calls. */
+/** `lost`: names of the cut calls. */
 export function lostCallText(lost: readonly string[]): string {
   const names = listed(lost);
   return lost.length === 1
@@ -127,14 +124,14 @@ export function lostCallText(lost: readonly string[]): string {
     : `My connection dropped while you made these calls: ${lost.length} more, to ${names}, were cut off and did not run. Make them again if they are still needed.`;
 }
 
-/** Whether it was left for this very call, as far as the request shows it. */
+/** Whether the pointer belongs to this call, as far as the request shows. */
 function pointsTo({ digest, answers = [] }: Pointer, call: AnsweredCall): boolean {
   if ('name' in call) return digest === digestOf(call);
-  // Providers that keep conversations give every call an id of its own.
+  // Providers that store conversations give every call a unique id.
   return call.answer === undefined || answers.includes(shortDigest(call.answer));
 }
 
-/** Clients parse arguments and write them anew: the order of fields and white space are not significant. */
+/** Clients reserialise arguments, so field order and white space must not matter. */
 const digestOf = ({ name, arguments: text }: SettledCall): string =>
   shortDigest(JSON.stringify([name, comparableJson(normalisedArguments(text))]));
 

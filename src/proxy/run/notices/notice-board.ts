@@ -14,20 +14,20 @@ import { readThreadNote, threadKey, threadNoticeText } from './thread-notice.ts'
 export interface NoticedRequest {
   readonly owner: Owner;
   readonly thread?: string | undefined;
-  /** Set where the thread is derived: what an answer of another model has left waits for a request to that one. */
+  /** Set if the thread is derived: notices wait for a request to the same model. */
   readonly of_model?: string | undefined;
-  /** The calls whose results it brings. */
+  /** The calls whose results it contains. */
   readonly answered: readonly AnsweredCall[];
 }
 
-/** `Holdfast-Notices: none` and `resume.notices: false`. Throws `invalid_field`. */
+/** False with `Holdfast-Notices: none` or `resume.notices: false`. Throws `invalid_field`. */
 export function wantsNotices(header: string | string[] | undefined, { resume }: Configuration): boolean {
   if (header !== undefined && header !== '' && header !== 'none')
     throw apiError('invalid_field', { param: 'Holdfast-Notices', expected: 'none' });
   return header !== 'none' && resume.notices;
 }
 
-/** Finds pending notices. A store that fails or is slow delays few requests, and none for long. */
+/** Finds pending notices. A failing or slow store delays few requests, and only briefly. */
 export class NoticeBoard {
   readonly #context: NoticeContext;
   readonly #patience: BestEffortStore;
@@ -37,7 +37,7 @@ export class NoticeBoard {
     this.#patience = new BestEffortStore(context, 'models are told of nothing that was cut off');
   }
 
-  /** The notices for this request, if any. Claimed notices go into no other request. Never rejects. */
+  /** The notices for this request, if any. Each notice is claimed by one request only. Never rejects. */
   async claim({ owner, thread, of_model, answered }: NoticedRequest): Promise<PendingNotices | undefined> {
     const { store } = this.#context;
     if ((thread === undefined && answered.length === 0) || this.#patience.isResting) return undefined;
@@ -50,7 +50,7 @@ export class NoticeBoard {
     return notes.length === 0 ? undefined : new PendingNotices(notes, this.#context);
   }
 
-  /** The note, unless the model has it already. If that cannot be found out, the note is put back. */
+  /** The note, unless another request already carried it. If that can't be determined, the note is put back. */
   async #toTell(lookup: Promise<TakenNote | undefined>): Promise<TakenNote | undefined> {
     const { store, configuration } = this.#context;
     const note = await lookup;
@@ -64,7 +64,7 @@ export class NoticeBoard {
     }
   }
 
-  /** The note if it comes in time; one that comes later is put back. */
+  /** The note, if it arrives in time; a late one is put back. */
   #inTime(lookup: Promise<TakenNote | undefined>): Promise<TakenNote | undefined> {
     return this.#patience.answerOf(lookup, (late) => {
       if (late) void new PendingNotices([late], this.#context).settle('unseen');
@@ -103,7 +103,7 @@ async function consumeLostCallNote(
   const run = await runWithLostCall(notes, owner, answered);
   if (run === undefined) return undefined;
   const key = lostCallKey(run);
-  // The results of one turn may come in several requests: only one of them finds this.
+  // The results of one turn may arrive in several requests, and only one of them gets the notice.
   const value = await notes.consume(owner, key);
   if (value === undefined) return undefined;
   const text = lostCallNoteText(value);
@@ -117,7 +117,7 @@ interface NoticeContext {
   readonly log: Logger;
 }
 
-/** A note that was taken from the store, and the notice in it. */
+/** A note taken from the store, with its notice. */
 interface TakenNote {
   readonly run: RunId;
   readonly owner: Owner;
@@ -126,10 +126,10 @@ interface TakenNote {
   readonly notice: Notice;
 }
 
-/** The fate of the notices of a request: the model has read them, its provider refuses them, or neither. */
+/** The result for a request's notices: the model received them, the provider refused them, or neither. */
 export type Fate = 'told' | 'refused' | 'unseen';
 
-/** Notices that were taken from the store for one request. */
+/** Notices taken from the store for one request. */
 export class PendingNotices {
   readonly notices: readonly Notice[];
   readonly #taken: readonly TakenNote[];
@@ -141,7 +141,7 @@ export class PendingNotices {
     this.#context = context;
   }
 
-  /** To be called once the request is over. Notices that the model has not read are put back. Never rejects. */
+  /** Call this once the request is over. Puts back notices that the model did not receive. Never rejects. */
   async settle(fate: Fate): Promise<void> {
     const { log, time } = this.#context;
     for (const { run, key } of this.#taken) {
@@ -153,12 +153,12 @@ export class PendingNotices {
     await inTime(Promise.all(this.#taken.map((note) => this.#putBack(note))), time, STORE_WAIT_MAX_MS);
   }
 
-  /** Leaves the note to another request, unless there is a newer one by now. */
+  /** Leaves the note to another request, unless a newer one exists. */
   async #putBack(note: TakenNote): Promise<void> {
     const { store, configuration, log } = this.#context;
     const { owner, key, value } = note;
     try {
-      // A reader that finds a claimed note would assume that it was delivered.
+      // Otherwise the next reader would assume that the notice was delivered.
       await store.notes.consume(owner, toldKey(note));
       await store.notes.claim(owner, key, value, configuration.checkpoint.ttl_s * 1000);
     } catch (error) {
@@ -171,8 +171,8 @@ export class PendingNotices {
 }
 
 /**
- * Whether the request that has taken the note must carry it. A note is left before its run is ended, and left again when
- * that fails: by then the model may have the first one.
+ * Whether the request that took the note must carry the notice. A note is written before its run ends, and again if
+ * ending it fails; by then the model may have received the first one.
  */
 async function claimNotice(notes: Notes, taken: TakenNote, ttl_ms: number): Promise<boolean> {
   const claim = randomUUID();

@@ -6,7 +6,7 @@ import type { Dialect } from '../../wires/common/dialect.ts';
 import type { Relay } from '../context/run-context.ts';
 import type { Fate, NoticeBoard } from './notice-board.ts';
 
-/** Relays a new run, with pending notices for its model. `isDerived`: its client has not named the thread itself. */
+/** Relays a new run with pending notices for its model. `isDerived`: the client did not name the thread itself. */
 export const noticedRelay =
   (relay: Relay, board: NoticeBoard, isDerived = false): Relay =>
   async (run, client, context) => {
@@ -22,7 +22,7 @@ export const noticedRelay =
       }));
     if (!pending) return relay(run, client, context);
     const dialects = targets.map((each) => context.capabilities.dialect(each, request.model));
-    // The strictest target that may be asked decides: every target accepts what it accepts.
+    // The strictest dialect decides, because the other targets accept its form too.
     const dialect = dialects.find((each) => each?.answersToolResults) ?? dialects[0];
     const form = new NoticeForm(pending.notices, notices, dialect, run.body);
     const transport = new NoticedTransport(context.transport, form);
@@ -33,7 +33,7 @@ export const noticedRelay =
     }
   };
 
-/** Puts notices into the requests of one run on their way out: its journal keeps what the client sent. */
+/** Adds notices to a run's outgoing requests, so that its journal keeps the client's original. */
 export class NoticedTransport implements Transport {
   readonly #transport: Transport;
   readonly #form: NoticeForm;
@@ -49,7 +49,7 @@ export class NoticedTransport implements Transport {
 
   async open(request: TransportRequest): Promise<TransportResponse> {
     const { body } = request;
-    // What is come back to was asked for with its notices.
+    // A request without a body resumes an answer whose request already carried the notices.
     if (typeof body !== 'string') return this.#transport.open(request);
     for (;;) {
       const attempt = new AbortController();
@@ -63,16 +63,18 @@ export class NoticedTransport implements Transport {
     }
   }
 
-  /** The connections are not its own. */
+  /** The connections belong to the wrapped transport. */
   async close(): Promise<void> {}
 }
 
-/** What servers answer whose chat template finds a message where it allows none: some take that for their own error. */
+/**
+ * Statuses for a message where the server's chat template allows none; some servers report that as an internal error.
+ */
 const REFUSALS: ReadonlySet<number> = new Set([400, 422, 500]);
 
 /**
- * The form in which the notices of one request are put. They are the proxy's addition and must not cost the client
- * its answer: a request that is refused with them is made again with them in another form, and then without.
+ * The form of one request's notices. Notices must never cost the client its answer: a request refused with them is
+ * repeated with another form, and then without them.
  */
 export class NoticeForm {
   readonly #notices: readonly Notice[];
@@ -81,13 +83,10 @@ export class NoticeForm {
   readonly #first: Form;
   #form: Form;
   #fate: Fate = 'unseen';
-  /** Without the notices it was refused as well. */
+  /** The request was refused without notices, too. */
   #blameless = false;
 
-  /**
-   * `dialect`: of the provider, if it is known. `asked`: the body that the client has sent, where requests are made that have
-   * more than that.
-   */
+  /** `dialect`: the provider's, if known. `asked`: the client's original body, if requests extend it. */
   constructor(notices: readonly Notice[], wire: WireNotices, dialect: Dialect | undefined, asked?: string) {
     this.#notices = notices;
     this.#wire = wire;
@@ -101,7 +100,7 @@ export class NoticeForm {
     return this.#fate;
   }
 
-  /** The body of a request, which is JSON, with the notices. */
+  /** The JSON body with the notices added. */
   bodyOf(body: string): string {
     const form = this.#form;
     if (form === 'left_out') return body;
@@ -112,7 +111,7 @@ export class NoticeForm {
     return JSON.stringify(request);
   }
 
-  /** Takes the status of the answer. True if the request is to be made again, its body asked for anew. */
+  /** Handles the status of a response. True if the request must be repeated with a new {@link bodyOf}. */
   refused(status: number): boolean {
     if (status < 300) this.#fate = this.#form === 'left_out' ? 'refused' : 'told';
     if (!REFUSALS.has(status) || this.#fate !== 'unseen' || this.#blameless) return false;

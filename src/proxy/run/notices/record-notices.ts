@@ -12,21 +12,21 @@ import type { RunContext } from '../context/run-context.ts';
 import { leaveLostCallNote, lostCallNote } from './lost-calls.ts';
 import { leaveThreadNote, type ThreadNote, threadNote } from './thread-notice.ts';
 
-/** What notices contain of a run, at the time when they are left. */
+/** The facts about a run that go into its notices. */
 interface NoticedRun {
   readonly run: Run;
   readonly transcript: Transcript;
   readonly facts: Pick<RequestFacts, 'legacyFunctions'>;
   readonly output: { readonly stream_id: string | undefined };
   readonly created_at_ms: number;
-  /** When nothing more of the answer came. */
+  /** When the last part of the answer arrived. */
   readonly interrupted_at_ms: number;
   readonly unfinishedCalls: readonly NamedCall[];
   readonly forwardedCalls: ForwardedCalls;
   readonly signal: AbortSignal;
 }
 
-/** The note for the thread of a run that ends early; undefined without a thread, and if nothing was said. */
+/** The note for the thread of a run that ends early; undefined without a thread or without content. */
 export function cutNote(
   {
     run,
@@ -40,7 +40,7 @@ export function cutNote(
 ): ThreadNote | undefined {
   const { text, refusal, closedCalls, providerTools } = transcript;
   const calls = [...closedCalls, ...forwardedCalls.settled];
-  // An answer that a filter has stopped must not be continued.
+  // An answer stopped by a content filter must not be continued.
   if (run.thread === undefined || end.cause === 'content_filter') return undefined;
   if (!isPartial(transcript) && calls.length === 0) return undefined;
   const { id, request } = run;
@@ -57,7 +57,7 @@ export function cutNote(
   });
 }
 
-/** Leaves a note for the next request of the run's thread: its answer was cut off. */
+/** Notes for the thread's next request that this answer was cut off. */
 export async function leaveCutNote(ended: NoticedRun, end: JournalEnd, context: RunContext): Promise<void> {
   const { owner, thread } = ended.run;
   const note = cutNote(ended, end);
@@ -66,8 +66,8 @@ export async function leaveCutNote(ended: NoticedRun, end: JournalEnd, context: 
 }
 
 /**
- * Leaves a note for requests that bring results of the delivered calls: other calls were cut, or a tool of the provider
- * was. `finished`: the provider's id of the answer, if it has finished it.
+ * Leaves a note for requests with results of the delivered calls: other calls or provider tools were cut. `finished`:
+ * the provider's id of the answer, if it finished.
  */
 export async function leaveLostCalls(
   ended: NoticedRun,
@@ -87,7 +87,7 @@ export async function leaveLostCalls(
   await leave(ended, context, (ttl_ms) => leaveLostCallNote(context.store.notes, run.owner, note, ttl_ms));
 }
 
-/** Waits for no slow store, and never rejects. A run that is another replica's by now has nothing to leave. */
+/** Bounded by a timeout, and never rejects. Does nothing if another replica has the run. */
 async function leave(
   { run, signal }: NoticedRun,
   { configuration, time, log }: RunContext,

@@ -6,56 +6,56 @@ import { tailOf } from '../../../lib/text.ts';
 import type { NamedCall } from '../../../plans/tool-call.ts';
 import type { ProviderTool } from '../../../plans/transcript.ts';
 
-/** As much as a model needs to find the place where it stopped. */
+/** Enough for a model to find the place where it stopped. */
 const TAIL_CHARACTERS = 400;
-/** A note is small. */
+/** Keeps notes small. */
 const CALLS_MAX = 16;
 const NAME_CHARACTERS_MAX = 64;
 const UNFINISHED_MAX = 4;
 const TOOLS_MAX = 8;
 const RESULT_CHARACTERS_MAX = 200;
 
-/** An answer that was cut off, as its thread remembers it. */
+/** A thread's record of an answer that was cut off. */
 export interface ThreadNote {
   readonly run: RunId;
-  /** When the run began: of two runs of a thread, the notice is about the later one. */
+  /** When the run began. Of two runs of a thread, the notice covers the later one. */
   readonly created_at_ms: number;
   readonly status: FinalStatus;
-  /** When the answer was cut off, ISO 8601. */
+  /** When the answer was cut off, in ISO 8601. */
   readonly interrupted_at: string;
   readonly model: string;
   readonly cause: string;
   readonly partial_tail: string;
-  /** Calls of the answer that were complete, if there were any. */
+  /** Complete calls of the answer, if any. */
   readonly settled_calls?: readonly NamedCall[];
-  /** Calls of the answer that were cut off, if there were any: none of them ran. */
+  /** Cut calls of the answer, if any; none of them ran. */
   readonly unfinished_calls?: readonly NamedCall[];
-  /** Tools that the provider ran for it, if there were any. */
+  /** Tools that the provider ran for the answer, if any. */
   readonly provider_tools?: readonly ToolRun[];
 }
 
-/** A tool that its provider ran, for the model that has had it run. */
+/** A provider tool, described for the model that called it. */
 interface ToolRun {
   readonly name: string;
-  /** `unknown`: it may or may not have had its effect. */
+  /** `unknown`: it may have taken effect. */
   readonly result: 'settled' | 'unknown';
-  /** The beginning of what it returned, in the provider's words. */
+  /** The beginning of its result, in the provider's format. */
   readonly output?: string;
 }
 
-/** A run that ended before its answer did. */
+/** A run that ended before its answer was complete. */
 interface CutRun {
   readonly run: RunId;
   readonly created_at_ms: number;
-  /** When nothing more of the answer came: its end may be much later. */
+  /** When the last part of the answer arrived; the run may have ended much later. */
   readonly interrupted_at_ms: number;
   readonly model: string;
   readonly end: Pick<RunEnd, 'status' | 'cause'>;
-  /** Text of the answer as far as it came. */
+  /** The partial text of the answer. */
   readonly text: string;
   /** Its settled calls. */
   readonly calls: readonly NamedCall[];
-  /** Those of its calls that had begun and were never settled. */
+  /** Calls that began and were never settled. */
   readonly unfinished?: readonly NamedCall[];
   readonly providerTools?: readonly ProviderTool[];
 }
@@ -75,7 +75,7 @@ export function threadNote(cut: CutRun): ThreadNote {
     model,
     cause: end.cause ?? end.status,
     partial_tail: tailOf(text, TAIL_CHARACTERS),
-    // Tools and cut calls take the place of as many settled ones.
+    // Tools and cut calls take the place of settled ones.
     ...(calls.length > 0 && {
       settled_calls: calls.slice(0, CALLS_MAX - tools.length - begun.length).map(named),
     }),
@@ -96,7 +96,7 @@ const toolRun = ({ name, state, items }: ProviderTool): ToolRun => ({
     : { result: 'settled', output: JSON.stringify(items.at(-1) ?? {}).slice(0, RESULT_CHARACTERS_MAX) }),
 });
 
-/** Leaves a note for the thread's next request, unless there is one about a later run. */
+/** Leaves a note for the thread's next request, unless a later run has left one. */
 export async function leaveThreadNote(
   notes: Notes,
   owner: Owner,
@@ -110,7 +110,7 @@ export async function leaveThreadNote(
   await notes.put(owner, key, JSON.stringify(note), ttl_ms);
 }
 
-/** Takes back the note that this run has left, if it is the one that the thread has. */
+/** Removes this run's note from the thread, if it is the current one. */
 export async function withdrawThreadNote(
   notes: Notes,
   owner: Owner,
@@ -122,16 +122,16 @@ export async function withdrawThreadNote(
   const known = await notes.get(owner, key);
   if (known === undefined || readThreadNote(known).run !== run) return;
   const taken = await notes.consume(owner, key);
-  // Another run may have left its own in between.
+  // Restores a note that another run left in between.
   if (taken !== undefined && readThreadNote(taken).run !== run) await notes.claim(owner, key, taken, ttl_ms);
 }
 
-/** The note for the thread of a salvaged run; undefined without a thread, and if nothing was said. */
+/** The note for the thread of a salvaged run; undefined without a thread or without content. */
 export function salvageNote(
   { run, end, journal, givenUp }: SalvagedRun,
   unfinished: readonly NamedCall[] = [],
 ): ThreadNote | undefined {
-  // A run that was given up has left its note itself.
+  // A run that was given up has already left its own note.
   if (end.status === 'complete' || givenUp || !journal.header || !saysAnything(journal)) return undefined;
   const { created_at_ms, model } = journal.header;
   const { text, refusal, providerTools, stored_at_ms: interrupted_at_ms = end.at_ms } = journal;
@@ -142,7 +142,7 @@ export function salvageNote(
 
 export const readThreadNote = (value: string): ThreadNote => JSON.parse(value) as ThreadNote;
 
-/** The text for the model. Its form is fixed: clients look for it in requests. */
+/** The text for the model. Clients search requests for it, so its format is fixed. */
 export function threadNoticeText({ run: _run, created_at_ms: _created, ...told }: ThreadNote): string {
   const sentences = [
     SENTENCE,

@@ -21,37 +21,37 @@ import { type HealthProbe, labelsOf } from '../../upstream/target-health.ts';
 import type { AttemptReport } from '../context/attempt.ts';
 import type { RunContext } from '../context/run-context.ts';
 
-/** What the relay knows of an attempt that was interrupted. */
+/** The facts about an interrupted attempt. */
 export interface InterruptedAttempt {
   readonly interruption: Interruption;
   readonly report: AttemptReport;
-  /** The way of asking was at fault. */
+  /** The failure is due to how we asked, not to the target. */
   readonly isOurs: boolean;
-  /** Characters delivered by the whole run up to now. */
+  /** Characters delivered by the whole run so far. */
   readonly offset: number;
 }
 
-/** Where a run may continue. */
+/** The targets where a run may continue. */
 export interface NextTargets {
-  /** Those that may be asked for the rest, the best first. */
+  /** Targets that may be asked for the rest, best first. */
   readonly left: readonly RunTarget[];
-  /** Position of the target that failed. */
+  /** Index of the failed target. */
   readonly target: number;
-  /** The best is another one. */
+  /** The best target is a different one. */
   readonly moves: boolean;
-  /** Those that are left ask for a longer wait than is allowed: then none is in `left`. */
+  /** `left` is empty only because the remaining targets ask for too long a wait. */
   readonly isTooLate: boolean;
 }
 
-/** A provider that asks every run to stay away asks for no longer than this. */
+/** Upper limit for a wait that a provider imposes on all runs. */
 const LEFT_ALONE_MAX_MS = 86_400_000;
 
-/** Failures that speak against the target in every run. */
+/** Reactions that count against the target in all runs. */
 const DISCREDITING: ReadonlySet<Reaction> = new Set(['again', 'next', 'silent', 'misconfigured']);
 
 /**
- * The targets of one run: how each has done in it so far, and which is to be asked next. What other runs should know
- * of a target is passed on to its health.
+ * The targets of one run, their standings, and the choice of the next one. Facts that matter to other runs go to the
+ * target's health.
  */
 export class RunTargets {
   readonly #targets: readonly RunTarget[];
@@ -62,7 +62,7 @@ export class RunTargets {
   readonly #run: RunId;
   readonly #metrics: Metrics;
   #standings: readonly Standing[];
-  /** Position of the target that is asked, or was last. */
+  /** Index of the current or last target. */
   #current = 0;
   #inquiry: HealthProbe | undefined;
   #told: ReportedFailure | undefined;
@@ -81,17 +81,17 @@ export class RunTargets {
     this.#standings = this.#targets.map(({ context_tokens }) => newStanding(context_tokens));
   }
 
-  /** The one that is asked, or was last. */
+  /** The current or last target. */
   get current(): RunTarget {
     return this.#at(this.#current);
   }
 
-  /** Of {@link current}. */
+  /** The index of {@link current}. */
   get position(): number {
     return this.#current;
   }
 
-  /** There is another one to go to if the one that is asked lets the client wait. */
+  /** Whether another target could replace the current one if it stays silent. */
   get hasStandIn(): boolean {
     const { standings, now_ms, retry_after_max_ms } = this.#situation;
     return standings.some(
@@ -103,7 +103,7 @@ export class RunTargets {
     );
   }
 
-  /** Chooses the one to begin with. */
+  /** Chooses the first target. */
   begin(): RunTarget {
     const [best = 0] = chooseTargets({ ...this.#situation, offset: 0 });
     return this.ask(this.#at(best));
@@ -116,7 +116,7 @@ export class RunTargets {
     return this.current;
   }
 
-  /** It is asked next. Until its attempt is over, no other run tests whether it is up. */
+  /** Makes it the current target. Until its attempt ends, no other run probes its recovery. */
   ask(target: RunTarget): RunTarget {
     this.release();
     this.#current = this.#targets.indexOf(target);
@@ -124,7 +124,9 @@ export class RunTargets {
     return target;
   }
 
-  /** Others than the one that is asked, which may be asked beside it now, the best first. `offset`: as in an {@link InterruptedAttempt}. */
+  /**
+   * Targets that may be asked in addition to the current one, best first. `offset`: as in {@link InterruptedAttempt}.
+   */
   besides(offset: number): readonly RunTarget[] {
     const situation = this.#situation;
     const { standings, doubted, now_ms } = situation;
@@ -136,12 +138,12 @@ export class RunTargets {
       .map((position) => this.#at(position));
   }
 
-  /** It is asked beside the one that lets the client wait. The caller must end what is returned. */
+  /** Asks a target in addition to the current, silent one. The caller must end the returned probe. */
   askBeside(target: RunTarget): HealthProbe | undefined {
     return target.health?.ask(this.#time.now());
   }
 
-  /** A target has failed that was asked beside the one under way: that is no failure of the run. */
+  /** Records the failure of an additional target, which is no failure of the run. */
   failedBeside(
     target: RunTarget,
     inquiry: HealthProbe | undefined,
@@ -152,14 +154,14 @@ export class RunTargets {
     if (DISCREDITING.has(reaction)) this.#discredit(target, inquiry, interruption);
   }
 
-  /** The attempt has produced something, or has ended well without output. */
+  /** Records that the attempt produced output, or ended well without any. */
   answered(): void {
     if (!this.#inquiry?.answered(this.#time.now())) return;
     this.#log.info(this.#label(this.current), 'target is up');
     this.#metrics.targetTransitions.inc({ ...labelsOf(this.current), state: 'closed' });
   }
 
-  /** The attempt was interrupted. Returns the targets where the run may continue. */
+  /** Records an interruption. Returns the targets where the run may continue. */
   after({ interruption, report, isOurs, offset }: InterruptedAttempt): NextTargets {
     const target = this.#current;
     const asked = this.current;
@@ -184,7 +186,10 @@ export class RunTargets {
     return { left: chosen.map((left) => this.#at(left)), target, moves, isTooLate };
   }
 
-  /** The request is shorter now. Returns the targets that may be asked, first the one for which it was too long last. */
+  /**
+   * Records that the request was compressed. Returns the targets to ask, beginning with the last one that it was too
+   * long for.
+   */
   compressed(offset: number): readonly RunTarget[] {
     this.#isCompressed = true;
     this.#standings = afterCompression(this.#standings);
@@ -193,15 +198,15 @@ export class RunTargets {
     return chooseTargets({ ...this.#situation, offset, failure }).map((position) => this.#at(position));
   }
 
-  /** The failure that the client gets if nothing is left, and the provider's own answer to it. */
+  /** The failure to report to the client if nothing is left, with the provider's own response. */
   get told(): ReportedFailure {
     if (!this.#told) throw new Error('no attempt has failed yet');
     return this.#told;
   }
 
   /**
-   * How long to wait before a target is asked after the current one: a target that is up, and has not failed in this
-   * run, need not be spared.
+   * How long to wait before the next target, in milliseconds. A target that is up and has not failed in this run needs
+   * no delay.
    */
   wait_ms(next: RunTarget, budget: Budget, retry_after_ms: number | undefined): number {
     const position = this.#targets.indexOf(next);
@@ -212,17 +217,17 @@ export class RunTargets {
     return failures === 0 && !doubted[position] ? 0 : this.#backoff_ms(budget, undefined);
   }
 
-  /** Nothing more is to be learnt from the attempt. */
+  /** Ends the probe of the current attempt, if any. */
   release(): void {
     this.#inquiry?.end();
     this.#inquiry = undefined;
   }
 
-  /** Shares with all runs what the failure shows about the target. */
+  /** Shares the failure's implications for the target with all runs. */
   #learn(reaction: Reaction, interruption: Interruption): void {
     if (DISCREDITING.has(reaction)) this.#discredit(this.current, this.#inquiry, interruption);
     if (reaction === 'outgrown' || reaction === 'refused') this.answered();
-    // If there is no other target, the client gets the failure.
+    // Without another target, the client gets the failure instead.
     if (reaction === 'misconfigured' && this.#targets.length > 1) {
       const { cause, status } = interruption;
       this.#log.error(
@@ -236,9 +241,9 @@ export class RunTargets {
   #discredit(target: RunTarget, inquiry: HealthProbe | undefined, interruption: Interruption): void {
     const { health, upstream } = target;
     const isLimit = interruption.cause === 'rate_limited';
-    // A refusal of one client's key does not concern another's.
+    // A rate limit on one client's key does not affect other clients.
     if (isLimit && !isKeyed(upstream)) return;
-    // A server that sends GOAWAY is replaced by another.
+    // Another server takes the place of one that sends GOAWAY.
     if (interruption.cause === 'goaway') return;
     const ready_at_ms = this.#readyAt(interruption);
     if (ready_at_ms !== undefined)
@@ -249,7 +254,7 @@ export class RunTargets {
     this.#metrics.targetTransitions.inc({ ...labelsOf(target), state: 'open' });
   }
 
-  /** For the log. */
+  /** Log fields. */
   #label({ name: upstream, model }: RunTarget): object {
     return { run: this.#run, upstream, model };
   }
@@ -269,7 +274,7 @@ export class RunTargets {
     return this.#time.now() + retry_after_ms;
   }
 
-  /** What this run knows of its targets and what all do, now. */
+  /** This run's standings combined with the shared health. */
   get #situation(): Omit<Choice, 'offset' | 'failure'> {
     const now_ms = this.#time.now();
     const { same_target_retries, retry_after_max_s, retry_after_wait_s } = this.#recovery;
@@ -289,28 +294,28 @@ const ownershipOf = ({ upstream, model }: Target): Ownership => ({
   model: model !== undefined,
 });
 
-/** A failure that the client may have to get. */
+/** A failure that may be reported to the client. */
 export interface ReportedFailure {
   readonly interruption: Interruption;
   readonly report: AttemptReport;
   readonly target: Target;
   readonly reaction: Reaction;
-  /** What the target was asked is not what the client has asked, but shorter. */
+  /** The target received a compressed request, not the client's original. */
   readonly isCompressed?: boolean;
 }
 
 /**
- * Which of two failures the client gets when nothing is left. A failed request for the rest, or a failure of another
- * target, must not mask the failure that led to it.
+ * Which of two failures to report to the client. A failed continuation, or a failure of another target, must not hide
+ * the original failure.
  */
 export function moreInformative(before: ReportedFailure | undefined, now: ReportedFailure): ReportedFailure {
   const { interruption, reaction, target, isCompressed } = now;
   if (!before) return now;
-  // Of what a target answers, the last is the client's.
+  // Of one target's responses, the last one is reported.
   const same = target === before.target && !isCompressed ? { ...before, report: now.report } : before;
   if (reaction === 'ours' && interruption.evidence.kind !== 'replica_lost') return same;
   if (!isPermanent(interruption.cause)) return now;
-  // The operator's fault does not concern the client; a final failure does.
+  // The operator's mistakes don't concern the client; a final failure does.
   const isFinal = reaction === 'final' && target !== before.target;
   return before.reaction === 'misconfigured' || isFinal ? now : same;
 }

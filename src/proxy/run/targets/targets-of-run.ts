@@ -9,12 +9,12 @@ import type { HealthRegistry } from '../../upstream/target-health.ts';
 import { chatWire } from '../../wires/chunks/chat-wire.ts';
 import type { Run } from '../context/run.ts';
 
-/** Of a run, or of a request that is to become one. */
+/** A run, or a request that will become one. */
 interface ThreadOfOwner extends Pick<Run, 'owner'> {
   readonly thread?: string | undefined;
 }
 
-/** A conversation, and since when a prompt cache that has it counts. */
+/** A conversation, and the oldest time at which its prompt cache still counts. */
 export interface CachedConversation {
   /** See {@link conversationOf}. */
   readonly name: string;
@@ -22,8 +22,8 @@ export interface CachedConversation {
 }
 
 /**
- * Where a run for `model` is sent, with the request headers as each of the targets is to have them. `all`: in order of
- * preference; those that have the `conversation` in their prompt cache are put before the others.
+ * The targets of a run for `model`, each with its request headers. `all`: in order of preference; targets that have the
+ * `conversation` in their prompt cache move to the front.
  */
 export function targetsOfRun(
   first: Target,
@@ -41,7 +41,10 @@ export function targetsOfRun(
   return { target, targets: targets.toSorted((one, other) => Number(isWarm(other)) - Number(isWarm(one))) };
 }
 
-/** That of a request for `model`; `undefined` where conversations do not go back to a cache, or it belongs to none. */
+/**
+ * The conversation of a request for `model`; `undefined` if the route has no cache affinity, or the request has no
+ * thread.
+ */
 export function cachedConversation(
   run: ThreadOfOwner,
   model: string,
@@ -52,11 +55,11 @@ export function cachedConversation(
   return name === undefined ? undefined : { name, since_ms: time.now() - within_ms };
 }
 
-/** What a thread is called among those of all clients; `undefined` without one. */
+/** A thread's name, unique across clients; `undefined` without one. */
 export const conversationOf = ({ owner, thread }: ThreadOfOwner): string | undefined =>
   thread === undefined ? undefined : JSON.stringify([owner, thread]);
 
-/** With the headers for it: where its key is renewed, as they are whenever they are read. */
+/** Adds the request headers. If the upstream's key is renewed, they are computed on every read. */
 function withHeaders<Asked extends Target>(
   target: Asked,
   headersFor: (upstream: UpstreamConfiguration) => RunTarget['headers'],
@@ -71,7 +74,7 @@ function withHeaders<Asked extends Target>(
   };
 }
 
-/** With the headers of the client's request as the model that summarises is to have them. */
+/** Compression settings, with the client's headers adapted for the summarising model. */
 export function compressionOfRun(
   settings: ModelCompression | undefined,
   headers: IncomingHttpHeaders,
@@ -84,14 +87,14 @@ export function compressionOfRun(
 
 function summaryHeaders(upstream: UpstreamConfiguration, headers: IncomingHttpHeaders): Headers {
   const sent = revivedRequestHeaders(headers, upstream, chatWire);
-  // On the wire of the client its credential may be in another place than on the one of chat completions.
+  // The client's wire may carry its credential in another header than chat completions.
   const key = sent.authorization ?? (sent['x-api-key'] && `Bearer ${String(sent['x-api-key'])}`);
   return key ? { ...sent, authorization: key } : sent;
 }
 
 /**
- * Whether this target takes back what the tools of a provider have done: only the provider that ran them does, by
- * whichever of its models and keys it is asked. Another one would refuse the items, or pass over them and run the tools.
+ * Whether this target accepts the results of provider tools. Only the provider that ran them does, with any of its
+ * models and keys. Another one would refuse the items, or ignore them and run the tools again.
  */
 export function takesBack(
   target: RunTarget,

@@ -14,10 +14,10 @@ import {
 } from './chunk-reader.ts';
 
 const NO_DELTAS: readonly Delta[] = [];
-/** Some providers send padding or a clock with every chunk, and no template fits twice. */
+/** Some providers add padding or a timestamp to every chunk, so no template matches twice. */
 const USELESS_TEMPLATES_MAX = 4;
 
-/** Where providers put the model's thinking. */
+/** The fields in which providers send reasoning. */
 export const REASONING_FIELDS = ['reasoning_content', 'reasoning', 'reasoning_text'] as const;
 
 /** Reads the events of one attempt on `/v1/chat/completions`. */
@@ -29,7 +29,7 @@ export class ChatCompletionsReader extends ChunkReader {
   #templateIsUsed: boolean = true;
   #uselessTemplates = 0;
 
-  /** `nextCall` hands out the run's numbers for calls. */
+  /** `nextCall` assigns the run's indices for calls. */
   constructor(nextCall: () => number) {
     super();
     this.#nextCall = nextCall;
@@ -57,7 +57,7 @@ export class ChatCompletionsReader extends ChunkReader {
   }
 
   protected override hasRole({ delta }: ChatChoice): boolean {
-    // Some servers have the field in every delta, and nothing in it.
+    // Some servers send an empty role in every delta.
     return isObject(delta) && typeof delta.role === 'string' && delta.role !== '';
   }
 
@@ -72,14 +72,14 @@ export class ChatCompletionsReader extends ChunkReader {
     return this.#toolCalls;
   }
 
-  /** Nearly every event of a stream has text and nothing else. */
+  /** Nearly every event of a stream contains only text. */
   #makeTemplate(data: string, chunk: ChatChunk): void {
     if (!this.#templateIsUsed) this.#uselessTemplates++;
     this.#template = this.#uselessTemplates < USELESS_TEMPLATES_MAX ? templateOf(data, chunk) : undefined;
     this.#templateIsUsed = false;
   }
 
-  /** False where a part of the answer is in a form that cannot be read. */
+  /** False if part of the answer is unreadable. */
   #readDelta(delta: ChatDelta, deltas: Delta[]): boolean {
     const { content, refusal, tool_calls, function_call } = delta;
     const field = REASONING_FIELDS.find((name) => typeof delta[name] === 'string' && delta[name] !== '');
@@ -115,8 +115,8 @@ function isOnlyText(delta: ChatDelta): boolean {
 }
 
 /**
- * A string, or parts (Mistral): `{type: "text", text}` and `{type: "thinking", thinking: [{type: "text", text}]}`.
- * False for what is neither.
+ * Reads a string, or a list of parts (Mistral): `{type: "text", text}` and `{type: "thinking", thinking: [{type:
+ * "text", text}]}`. False for anything else.
  */
 function readContent(content: unknown, deltas: Delta[]): boolean {
   if (typeof content === 'string') {
@@ -139,40 +139,40 @@ function readContent(content: unknown, deltas: Delta[]): boolean {
 }
 
 /**
- * The chunks of an answer differ in their text alone, so what surrounds it is parsed once and from then on compared.
- * To parse every chunk costs 1.5 µs of CPU and most of the garbage that an event makes.
+ * The chunks of an answer differ only in their text, so the rest is parsed once and then compared. Parsing every chunk
+ * costs 1.5 µs of CPU, and most of the garbage per event.
  */
 interface Template {
-  /** The chunk that was parsed: all that fit are the same but for `content`. */
+  /** The parsed chunk; all matching ones are equal except for `content`. */
   readonly chunk: ChatChunk;
-  /** What surrounds the text, as it came. */
+  /** The raw data around the text. */
   readonly before: string;
   readonly after: string;
 }
 
 const TEXT_FIELD = /"content"\s*:\s*("(?:[^"\\]|\\.)*")/;
 
-/** `chunk` is what `data` parses to, and has text. None if its place in `data` is not certain. */
+/** `chunk`: the parsed `data`, which has text. Undefined if the position of the text in `data` is uncertain. */
 export function templateOf(data: string, chunk: ChatChunk): Template | undefined {
   const match = TEXT_FIELD.exec(data);
   if (!match?.[1]) return undefined;
   const end = match.index + match[0].length;
   const before = data.slice(0, end - match[1].length);
   const after = data.slice(end);
-  // Other fields may have that name as well, and the last one of a name counts: only another text proves it.
+  // Other fields may have the same name, and the last duplicate counts, so insert another text to check.
   const other = `${deltaOf(chunk)?.content}.`;
   const probe = JSON.parse(before + JSON.stringify(other) + after) as ChatChunk;
   return deltaOf(probe)?.content === other ? { chunk, before, after } : undefined;
 }
 
-/** The text of an event that fits, else undefined. */
+/** The text of a matching event; undefined if it doesn't match. */
 function textIn(data: string, { before, after }: Template): string | undefined {
   const start = before.length;
   const end = data.length - after.length;
-  // Comparing slices: `startsWith` and `endsWith` take longer than the parsing that is to be saved.
+  // Slices, because `startsWith` and `endsWith` take longer than the parsing they would save.
   if (data.slice(0, start) !== before || data.slice(end) !== after) return undefined;
   try {
-    // One JSON string in the place of another: whatever else parses there is no text, or more than it.
+    // Only a single JSON string proves a match.
     const text: unknown = JSON.parse(data.slice(start, end));
     return typeof text === 'string' ? text : undefined;
   } catch {

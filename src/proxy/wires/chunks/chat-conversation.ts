@@ -12,7 +12,10 @@ import {
 } from '../common/conversation.ts';
 import type { ChatMessage, ChatRequest } from '../common/request.ts';
 
-/** The messages of a chat. Calls of the legacy `functions` interface have no id: a result follows its call. */
+/**
+ * The messages of a chat. Calls of the legacy `functions` interface have no id, so a result belongs to the call before
+ * it.
+ */
 export const chatConversation: Conversation<ChatRequest> = {
   messagesOf: ({ messages }) => messages,
   sentIn: ({ messages }) => messages,
@@ -79,7 +82,7 @@ function textOf(content: unknown): string {
     .join('\n');
 }
 
-/** Messages of their own: one after the leading system and developer messages, one after the last tool result. */
+/** Notices as separate messages: after the leading system and developer messages, or after the last tool result. */
 export const chatNotices: WireNotices = {
   answeredCalls({ messages }) {
     const { answer, since } = latestTurn(messages);
@@ -102,7 +105,7 @@ export const chatNotices: WireNotices = {
       form === 'joined' && isObject(before) ? withText(before.content, text, 'text') : undefined;
     if (isObject(before) && content !== undefined)
       return { ...request, messages: messages.with(index - 1, { ...before, content }) };
-    // A client that gives instructions as `developer` talks to a model that accepts them in no other role.
+    // If the client uses `developer`, its model may accept instructions in no other role.
     const role = place === 'tool_results' ? 'user' : roleOf(before) === 'developer' ? 'developer' : 'system';
     return { ...request, messages: messages.toSpliced(index, 0, { role, content: text }) };
   },

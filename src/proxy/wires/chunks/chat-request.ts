@@ -16,7 +16,7 @@ import {
   type RequestFacts,
 } from '../common/request.ts';
 
-/** What a run relies on; everything else is left to the provider to judge. */
+/** Validates only what a run relies on; the provider validates the rest. Throws `ApiError`. */
 export function checkChatRequest(fields: Fields): ChatRequest {
   checkModel(fields);
   checkMessages(fields);
@@ -26,7 +26,7 @@ export function checkChatRequest(fields: Fields): ChatRequest {
   return fields as unknown as ChatRequest;
 }
 
-/** Reads fields with care, because the provider judges them. */
+/** Reads unvalidated fields defensively. */
 export function factsOf(request: ChatRequest): RequestFacts {
   const { tool_choice, stop, max_tokens, max_completion_tokens } = request;
   const { expectsJson, isGuided } = constraintsOf(request);
@@ -58,7 +58,7 @@ function schemasOf(request: ChatRequest): ToolSchemas {
 const hasAudio = ({ modalities }: ChatRequest): boolean =>
   Array.isArray(modalities) && modalities.includes('audio');
 
-/** The request that asks for the rest of the answer. Only ever appends: a provider's prompt cache stays warm. */
+/** The request for the rest of the answer. It only appends messages, which preserves the provider's prompt cache. */
 export function continuationOf(facts: ContinuationFacts<ChatRequest>): Continuation<ChatRequest> {
   const { request, dialect, first, mode, prefix, reasoning, cutTools, insists, tokens_left } = facts;
   if (mode === 'replay' || mode === 'restart') return { body: request, added_messages: [] };
@@ -66,7 +66,8 @@ export function continuationOf(facts: ContinuationFacts<ChatRequest>): Continuat
   const partial = { text: prefix.sent, reasoning };
   if (mode === 'prefill') {
     const message = dialect.assistantMessage(partial);
-    // A format is for what is generated, which is only the rest: providers refuse the two together, or begin anew.
+    // A format applies to the generated part, which is only the rest: providers refuse the combination with a prefix,
+    // or restart the answer.
     const { response_format: _, ...free } = request;
     return {
       body: {
@@ -96,14 +97,17 @@ export function continuationOf(facts: ContinuationFacts<ChatRequest>): Continuat
   };
 }
 
-/** Characters of the thoughts that a dialect sends back beside the text. */
+/** Length of the reasoning that a dialect sends back next to the text. */
 const reasoningIn = ({ role: _, content: __, ...fields }: ChatMessage): number =>
   Object.values(fields).reduce<number>(
     (sum, value) => sum + (typeof value === 'string' ? value.length : 0),
     0,
   );
 
-/** A client's own prefill and our partial are one turn: strict chat templates refuse two in a row. */
+/**
+ * Merges a client's own prefill with our partial answer, because strict chat templates refuse two assistant messages in
+ * a row.
+ */
 function withAssistant(messages: readonly ChatMessage[], partial: ChatMessage): ChatMessage[] {
   const last = messages.at(-1);
   const isPrefill =
@@ -112,7 +116,7 @@ function withAssistant(messages: readonly ChatMessage[], partial: ChatMessage): 
   return [...messages.slice(0, -1), { ...last, ...partial, content: `${last.content}${partial.content}` }];
 }
 
-/** The client's limit counts the whole answer. */
+/** The client's limit applies to the whole answer. */
 function limits(request: ChatRequest, tokens_left: number): Partial<ChatRequest> {
   const left = Math.max(1, tokens_left);
   return {

@@ -12,40 +12,43 @@ import { CALL_OVERHEAD_BYTES, Transcript } from '../../../plans/transcript.ts';
 import { isUnreadableText } from '../common/event-data.ts';
 import type { ChatChoice, ChatChunk, ChatToolCall } from './chunk-reader.ts';
 
-/** Providers give the legacy single `function_call` no index; it must not collide with one of `tool_calls`. */
+/** A legacy `function_call` has no index, and must not collide with one of `tool_calls`. */
 const LEGACY_INDEX = -1;
 
-/** How much an answer may say of calls whose names have not come: more of it is no answer. */
+/** Limit for calls whose names have not arrived, as UTF-16 units. */
 const NAMELESS_UNITS_MAX = 1_048_576;
-/** What such a call weighs besides its arguments. */
+/** Overhead of such a call in addition to its arguments. */
 const NAMELESS_OVERHEAD_UNITS = 256;
 
 interface TrackedCall {
   readonly call: number;
   id: string;
-  /** Arguments that came before the name. */
+  /** Arguments that arrived before the name. */
   early: string;
   started: boolean;
 }
 
 /**
- * Tells the tool calls of one attempt apart, whatever the provider makes of `index` and `id`: it may leave the
- * index out, reuse one for another call, repeat the id, or send the name or the id late.
+ * Distinguishes the tool calls of one attempt even if the provider omits or reuses `index`, repeats the id, or sends
+ * the name or id late.
  */
 export class ChatToolCalls {
   readonly #nextCall: () => number;
   readonly #byId = new Map<string, TrackedCall>();
   readonly #byIndex = new Map<number, TrackedCall>();
   #latest: TrackedCall | undefined;
-  /** UTF-16 units that are held of calls without a name. */
+  /** UTF-16 units held for calls without a name. */
   #nameless = 0;
 
-  /** `nextCall` hands out the run's numbers for calls. */
+  /** `nextCall` assigns the run's indices for calls. */
   constructor(nextCall: () => number) {
     this.#nextCall = nextCall;
   }
 
-  /** Deltas of one element of `delta.tool_calls`; `undefined` where its arguments cannot be read, or its name does not come. */
+  /**
+   * Deltas from one element of `delta.tool_calls`; `undefined` if its arguments are unreadable or its name doesn't
+   * arrive.
+   */
   read(fragment: ChatToolCall): Delta[] | undefined {
     const id = typeof fragment.id === 'string' ? fragment.id : '';
     const index = typeof fragment.index === 'number' ? fragment.index : undefined;
@@ -53,7 +56,7 @@ export class ChatToolCalls {
     return this.#deltas(this.#find(id, index, isName(name)), name, text, extraOf(fragment));
   }
 
-  /** The same of the legacy `delta.function_call`. */
+  /** The same for the legacy `delta.function_call`. */
   readLegacy(fragment: { name?: unknown; arguments?: unknown }): Delta[] | undefined {
     const { name, arguments: text } = fragment;
     return this.#deltas(this.#find('', LEGACY_INDEX, isName(name)), name, text);
@@ -64,7 +67,7 @@ export class ChatToolCalls {
     if (known) return known;
     const open = index === undefined ? this.#latest : this.#byIndex.get(index);
     if (open && id === '') return open;
-    // A call that began without an id gets it now, unless this is the beginning of another one.
+    // Assigns the id to a call that began without one, unless the fragment begins another call.
     if (open?.id === '' && !(open.started && named)) {
       open.id = id;
       this.#byId.set(id, open);
@@ -119,7 +122,7 @@ function extraOf({
   return Object.keys(extra).length > 0 ? extra : undefined;
 }
 
-/** A few providers send the arguments as the object itself. `undefined` for what cannot be arguments. */
+/** Some providers send the arguments as an object. `undefined` for unreadable arguments. */
 function argumentsText(value: unknown): string | undefined {
   if (typeof value === 'string') return value;
   if (isObject(value)) return JSON.stringify(value);
@@ -133,16 +136,21 @@ interface Choice {
 
 type ChoiceCall = Extract<Delta, { readonly kind: 'choice_call' }>;
 
-/** A call that the journal does not have. */
+/** A call that the journal doesn't contain yet. */
 interface PendingCall {
   readonly choice: number;
   readonly call: ToolCall;
   readonly transcript: Transcript;
-  /** What had followed the call when its whole arguments proved nothing: they prove nothing again until that changes. */
+  /**
+   * What had followed the call when its complete arguments last proved nothing; no need to check again until that
+   * changes.
+   */
   unproven?: ToolCall['followed'] | null;
 }
 
-/** The tool calls of an answer with several choices, which is sent as it comes: each choice numbers its own. */
+/**
+ * The tool calls of an answer with several choices, which is forwarded unchanged. Each choice numbers its own calls.
+ */
 export class ChoiceCalls {
   readonly #schemas: ToolSchemas;
   readonly #choices = new Map<unknown, Choice>();
@@ -154,7 +162,7 @@ export class ChoiceCalls {
     this.#schemas = schemas;
   }
 
-  /** The calls that are settled now and were not before, for the journal. */
+  /** The newly settled calls, for the journal. */
   read({ choices }: ChatChunk): readonly ChoiceCall[] {
     if (!Array.isArray(choices)) return [];
     const isStep = (choices as readonly ChatChoice[]).map(
@@ -163,7 +171,7 @@ export class ChoiceCalls {
     return isStep.includes(true) ? this.unrecorded() : [];
   }
 
-  /** The same at the end of the answer. */
+  /** Newly settled calls at the end of the answer. */
   unrecorded(): readonly ChoiceCall[] {
     const { true: fresh = [], false: pending = [] } = Object.groupBy(this.#pending, (each) =>
       String(this.#isProven(each)),
@@ -172,17 +180,17 @@ export class ChoiceCalls {
     return fresh.map(({ choice, call }) => ({ kind: 'choice_call', choice, ...whole(call) }));
   }
 
-  /** Bytes that calls hold, settled ones too. */
+  /** Memory held by all calls, including settled ones. */
   get held_bytes(): number {
     return this.#held_bytes;
   }
 
-  /** Those that are proven to be whole, choice by choice. */
+  /** Calls proven complete, choice by choice. */
   get settled(): readonly SettledCall[] {
     return this.#all.filter((call) => this.#isSettled(call)).map(whole);
   }
 
-  /** The others. */
+  /** All other calls. */
   get unfinished(): readonly ToolCall[] {
     return this.#all.filter((call) => !this.#isSettled(call));
   }
@@ -191,7 +199,7 @@ export class ChoiceCalls {
     return [...this.#choices.values()].flatMap(({ transcript }) => transcript.toolCalls);
   }
 
-  /** As {@link #isSettled}, at a cost that does not grow with the arguments: it is asked for with every piece of text. */
+  /** Like {@link #isSettled}, but independent of the arguments' length, because it runs for every piece of text. */
   #isProven(pending: PendingCall): boolean {
     const { call, transcript } = pending;
     if (call.state !== 'closed') {
@@ -206,14 +214,17 @@ export class ChoiceCalls {
     return call.state === 'closed' || proofOf(call, this.#schemas) !== undefined;
   }
 
-  /** True if a call may be settled by it: another began, text came, or the choice is finished. Fragments say nothing yet. */
+  /**
+   * True if the chunk may settle a call: another call began, text arrived, or the choice finished. Mere fragments don't
+   * count.
+   */
   #foldChoice({ index = 0, delta, finish_reason }: ChatChoice): boolean {
     const fragments = delta?.tool_calls;
     if (!Array.isArray(fragments) && !this.#choices.has(index)) return false;
     const { calls, transcript } = this.#choice(index);
     const before = transcript.toolCalls.length;
     const isText = typeof delta?.content === 'string' && delta.content !== '';
-    // What the text says is nothing to the calls: that there is any is.
+    // Only the presence of text matters to the calls.
     if (isText) transcript.fold({ kind: 'text', text: '' });
     for (const fragment of (fragments ?? []) as readonly ChatToolCall[]) {
       for (const told of calls.read(fragment) ?? []) this.#fold(told, index, transcript);

@@ -20,7 +20,7 @@ import {
 } from './chunk-envelope.ts';
 import { type ChatChoice, type ChatChunk, type ChatDelta, type ChunkEvent, deltaOf } from './chunk-reader.ts';
 
-/** Chat completion chunks. */
+/** The form of chat completion chunks. */
 export const chatForm: ChunkForm = {
   envelopeOf(first, content = first) {
     const delta = deltaOf(content);
@@ -38,7 +38,7 @@ export const chatForm: ChunkForm = {
     const delta = { ...(role && { role: 'assistant', content: '' }), ...extrasOf(deltaOf(chunk) ?? {}) };
     const [choice]: unknown[] = Array.isArray(chunk.choices) ? chunk.choices : [];
     const reports = isObject(chunk.usage) || (isObject(choice) && isObject(choice.usage));
-    // A report within the choice (Kimi) would be that of one attempt, beside the one of them all.
+    // A report within the choice (Kimi) would cover one attempt, next to the report for all of them.
     const choices = choicesWith(chunk, { delta, ...(usage && { usage: undefined }) });
     return adopt(envelope, { ...chunk, choices, ...(usage && reports && { usage }) }, role);
   },
@@ -113,7 +113,7 @@ const SAID = new Set<string>([
   ...REASONING_FIELDS,
 ]);
 
-/** What a provider adds to a delta that is neither role nor content, such as the signature of a thought. */
+/** Provider-specific fields of a delta besides role and content, such as the signature of reasoning. */
 const extrasOf = (delta: ChatDelta): object =>
   Object.fromEntries(Object.entries(delta).filter(([field]) => !SAID.has(field)));
 

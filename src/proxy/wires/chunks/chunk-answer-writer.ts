@@ -23,12 +23,12 @@ import type { ChatChunk, ChunkEvent } from './chunk-reader.ts';
 export class ChunkAnswerWriter extends BaseAnswerWriter implements AnswerWriter<ChunkEvent> {
   readonly #schemas: ToolSchemas;
   readonly #form: ChunkForm;
-  /** Only of an answer that is forwarded. */
+  /** Only for forwarded answers. */
   #choiceCalls: ChoiceCalls | undefined;
   #envelope: ChunkEnvelope | undefined;
-  /** Chunks of the current attempt that came before any content. */
+  /** Chunks of the current attempt that arrived before any content. */
   #early: ChunkEvent[] = [];
-  /** The chunk that was found last to belong to this answer, and to say nothing but text: events that fit a template share one. */
+  /** The last chunk recognised as part of this answer with nothing but text; events that match a template share it. */
   #plain: ChatChunk | undefined;
 
   constructor(options: AnswerWriterOptions, form: ChunkForm) {
@@ -65,7 +65,7 @@ export class ChunkAnswerWriter extends BaseAnswerWriter implements AnswerWriter<
 
   show(deltas: readonly Delta[], event: ChunkEvent, intact: boolean): void {
     const { chunk, payload, role } = event;
-    // Nearly every event is one of these.
+    // The fast path for nearly every event.
     if (chunk === this.#plain && intact && deltas.length === 1) {
       this.sink.send(payload, deltas, false);
       return;
@@ -120,7 +120,7 @@ export class ChunkAnswerWriter extends BaseAnswerWriter implements AnswerWriter<
   }
 
   #showEmpty(event: ChunkEvent, intact: boolean): void {
-    // A ping in the shape of an event is for us; the client's SDK would choke on it.
+    // Pings in the form of events are meant for the proxy; client SDKs may fail on them.
     if (!intact || event.ping) return;
     if (!this.#envelope) this.#early.push(event);
     else this.send(this.#form.payloadOf(this.#envelope, event, false));
@@ -156,10 +156,10 @@ export class ChunkAnswerWriter extends BaseAnswerWriter implements AnswerWriter<
     }
   }
 
-  /** Fixes the answer's identity with its first content. True if that content must bring the role itself. */
+  /** Fixes the answer's identity with its first content. Returns true if that content must include the role. */
   #begin(event: ChunkEvent): boolean {
     if (this.#envelope) return false;
-    // Some providers send a first chunk without identity, about the prompt.
+    // Some providers send a first chunk about the prompt, without identity.
     const first = this.#early.find(({ chunk }) => chunk.id && chunk.model) ?? event;
     const envelope = this.#form.envelopeOf(first.chunk, event.chunk);
     this.#envelope = envelope;
@@ -180,14 +180,14 @@ export class ChunkAnswerWriter extends BaseAnswerWriter implements AnswerWriter<
     return this.#envelope;
   }
 
-  /** Says `deltas`, and what usage the event reports. */
+  /** Sends `deltas` and the usage report of the event, if any. */
   #sendTail(event: ChunkEvent, deltas: readonly Delta[], usage: Usage | undefined): void {
     const reports = event.deltas.filter(isUsage);
     if (usage && reports.length > 0) this.#sendRebuilt(event, deltas, false, usage);
     else this.send(this.#form.payloadOf(this.#require(), event, false), [...deltas, ...reports]);
   }
 
-  /** The same with nothing left of content, and with `usage` in place of what the event reports. */
+  /** Sends the event without content, and with `usage` in place of its own report. */
   #sendRebuilt(
     { chunk, deltas: said }: ChunkEvent,
     deltas: readonly Delta[],
@@ -208,7 +208,7 @@ function isProse(deltas: readonly Delta[]): boolean {
   return deltas.length > 0;
 }
 
-/** Some providers repeat the finish reason beside their report; an answer has one. */
+/** Some providers repeat the finish reason next to their report, but an answer must have only one. */
 function unfinished(event: ChunkEvent): ChunkEvent {
   if (!event.deltas.some(({ kind }) => kind === 'finish')) return event;
   const chunk = { ...event.chunk, choices: choicesWith(event.chunk, { finish_reason: null }) };

@@ -13,7 +13,7 @@ import type { ChatChunk, ChunkEvent } from './chunk-reader.ts';
 
 const DONE = '[DONE]';
 
-/** Chunks as they were delivered. `readerOf`: what reads those of a provider. */
+/** Delivered chunks. `readerOf`: creates a reader for provider chunks. */
 export const chunkDeliveredEvents = (
   readerOf: () => WireReader<ChunkEvent>,
   form: ChunkForm,
@@ -23,7 +23,7 @@ export const chunkDeliveredEvents = (
   endOf(payload) {
     if (payload === DONE) return 'done';
     if (!payload.startsWith('{"error":')) return undefined;
-    // A chunk of a provider may begin like this, too.
+    // A provider's chunk may begin with the same field.
     return chunkOf(payload) ? undefined : 'error';
   },
 
@@ -70,7 +70,7 @@ class ChunkRebuilder implements Rebuilder {
 }
 
 class ChunkDeliveredReader implements DeliveredReader {
-  /** Not used for calls: in delivered events their positions alone identify them. */
+  /** Not used for calls: in delivered events, only their positions identify them. */
   readonly #reader: WireReader<ChunkEvent>;
 
   constructor(reader: WireReader<ChunkEvent>) {
@@ -94,7 +94,7 @@ function chunkOf(payload: string): ChatChunk | undefined {
   return isObject(chunk) && Array.isArray(chunk.choices) ? chunk : undefined;
 }
 
-/** The fragments of calls in an event as it was delivered. `next`: the position of the next call to begin. */
+/** The call fragments in a delivered event. `next`: the position of the next call. */
 function callDeltas(chunk: ChatChunk, next: number): readonly Delta[] {
   const choice: unknown = Array.isArray(chunk.choices) ? chunk.choices[0] : undefined;
   const delta = isObject(choice) && isObject(choice.delta) ? choice.delta : {};

@@ -11,17 +11,17 @@ import {
 } from '../common/document.ts';
 import type { ChatChoice, ChatChunk, ChatDelta, ChatToolCall } from './chunk-reader.ts';
 
-/** Puts one choice of an answer together. */
+/** Assembles one choice of an answer. */
 export interface ChoiceFold {
   readonly extra_bytes: number;
   add(choice: ChatChoice): void;
-  /** But for its index; `undefined` if it is not whole. */
+  /** The choice without its index; `undefined` if it is incomplete. */
   document(): object | undefined;
 }
 
 /**
- * Documents of a wire that streams in chunks with choices. `object`: what they are. `said`: the field of a choice that
- * has what was said.
+ * Documents of a wire that streams chunks with choices. `object`: their type. `said`: the field of a choice with the
+ * content.
  */
 export const chunkDocument = (
   object: string,
@@ -29,7 +29,7 @@ export const chunkDocument = (
   choiceOf: () => ChoiceFold,
 ): WireDocument => ({
   streamFields({ stream_options }) {
-    // The provider judges them.
+    // Invalid options are left to the provider.
     if (!isObject(stream_options ?? {})) return undefined;
     return { stream: true, stream_options: { ...(stream_options as object | null), include_usage: true } };
   },
@@ -48,7 +48,7 @@ class ChunkFold implements DocumentFold {
   readonly #object: string;
   readonly #choiceOf: () => ChoiceFold;
   readonly #choices = new Map<number, ChoiceFold>();
-  /** What is at the top of the chunks. */
+  /** The chunks' top-level fields. */
   readonly #fields: OpenFields = {};
   #extra_bytes = 0;
 
@@ -86,12 +86,12 @@ class ChunkFold implements DocumentFold {
     const known = this.#choices.get(place) ?? this.#choiceOf();
     this.#choices.set(place, known);
     known.add(choice);
-    // Kimi reports within the choice.
+    // Kimi reports usage within the choice.
     if (isObject(usage)) overlay(this.#fields, { usage });
   }
 }
 
-/** Whether these fields of a choice say that it has ended. */
+/** Whether a choice with these fields has ended. */
 export const isFinished = ({ finish_reason }: Fields): boolean =>
   typeof finish_reason === 'string' && finish_reason !== '';
 
@@ -101,9 +101,9 @@ class ChatChoiceFold implements ChoiceFold {
   /** By `index`. */
   readonly #calls = new Map<number, OpenFields>();
   #legacyCall: OpenFields | undefined;
-  /** What else is in the deltas. */
+  /** The other fields of the deltas. */
   readonly #message: OpenFields = {};
-  /** What else is in the choice. */
+  /** The other fields of the choice. */
   readonly #fields: OpenFields = {};
 
   add({ delta, ...fields }: ChatChoice): void {
@@ -152,16 +152,16 @@ class ChatChoiceFold implements ChoiceFold {
   }
 }
 
-/** Half a call is never to look like a whole one. */
+/** An incomplete call must never look complete. */
 const isWhole = ({ function: called }: OpenFields): boolean =>
   !isObject(called) || called.arguments === undefined || parses(String(called.arguments));
 
-/** Puts the content of a message together: a text, or a list of parts where deltas bring parts (Mistral). */
+/** Assembles the content of a message: text, or a list of parts if the deltas contain parts (Mistral). */
 class ContentFold {
   #text = '';
   #parts: OpenFields[] | undefined;
 
-  /** `content` of a delta. */
+  /** `content`: from a delta. */
   add(content: unknown): void {
     if (Array.isArray(content)) {
       for (const part of content) if (isObject(part)) this.#addPart(part);
@@ -186,7 +186,7 @@ class ContentFold {
   }
 }
 
-/** A thought is a list of texts, of which pieces come one by one. */
+/** A thought is a list of texts that arrives piece by piece. */
 function appendThoughts(known: OpenFields, thinking: readonly unknown[]): void {
   const thoughts = Array.isArray(known.thinking) ? (known.thinking as unknown[]) : [];
   known.thinking = thoughts;
@@ -198,5 +198,5 @@ function appendThoughts(known: OpenFields, thinking: readonly unknown[]): void {
   }
 }
 
-/** Documents of `/v1/chat/completions`. */
+/** The documents of `/v1/chat/completions`. */
 export const chatDocument = chunkDocument('chat.completion', 'message', () => new ChatChoiceFold());

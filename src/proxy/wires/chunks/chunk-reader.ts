@@ -5,7 +5,7 @@ import type { Delta, Usage } from '../../../plans/delta.ts';
 import { dataOf, MALFORMED, strayValue, unparsedEvent } from '../common/event-data.ts';
 import type { AnswerEvent, WireEvent, WireReader } from '../common/wire.ts';
 
-/** A chat completion chunk as providers send it; every field may be missing and more may be there. */
+/** A chat completion chunk from a provider. Any field may be missing, and others may exist. */
 export interface ChatChunk {
   id?: unknown;
   object?: unknown;
@@ -42,38 +42,38 @@ export interface ChatToolCall {
   [field: string]: unknown;
 }
 
-/** A chunk of the answer. */
+/** A chunk that is part of the answer. */
 export interface ChunkEvent extends AnswerEvent {
-  /** As it came, on one line. */
+  /** Verbatim, on one line. */
   readonly payload: string;
   readonly chunk: ChatChunk;
-  /** `chunk` is that of an earlier event, which differs from this one in its text alone. */
+  /** `chunk` belongs to an earlier event that differs only in its text. */
   readonly fitsTemplate?: true;
-  /** The chunk brings a role. */
+  /** The chunk contains a role. */
   readonly role: boolean;
 }
 
 export type ChunkReading = WireEvent<ChunkEvent>;
 
 const NO_DELTAS: readonly Delta[] = [];
-/** A filter result or the role, and some content: some servers give themselves away in one, some in the other. */
+/** Enough for a filter result, the role and some content: each may identify the server. */
 const FIRST_TRACES = 3;
 
-/** Reads the events of one attempt on a wire that speaks in chunks with choices, and ends with `[DONE]`. */
+/** Reads the events of one attempt on a wire with chunks and choices that ends with `[DONE]`. */
 export abstract class ChunkReader implements WireReader<ChunkEvent> {
   readonly #first: ChatChunk[] = [];
   #finishing: ChatChunk | undefined;
   #report: ChatChunk | undefined;
 
-  /** The first chunks, the one that finishes and the usage report. */
+  /** The first chunks, the finishing one and the usage report. */
   get samples(): ChatChunk[] {
     return [...this.#first, this.#finishing, this.#report].filter((chunk) => chunk !== undefined);
   }
 
-  /** What the choice says, but for its finish reason; `undefined` where that cannot be read. */
+  /** The content of the choice, without its finish reason; `undefined` if unreadable. */
   protected abstract said(choice: ChatChoice): readonly Delta[] | undefined;
 
-  /** The choice brings a role. */
+  /** Whether the choice contains a role. */
   protected abstract hasRole(choice: ChatChoice): boolean;
 
   read(event: EventSourceMessage): ChunkReading {
@@ -99,14 +99,15 @@ export abstract class ChunkReader implements WireReader<ChunkEvent> {
     if (this.#first.length < FIRST_TRACES) this.#first.push(chunk);
     const choices = chunk.choices;
     if (chunk.error || !Array.isArray(choices) || name === 'error') {
-      // Looked at before the choices: an error and a finish reason may come in one event.
+      // Checked before the choices, because one event may contain an error and a finish reason.
       const error = providerErrorIn(chunk) ?? (name === 'error' ? { words: [], message: data } : undefined);
       if (error) return { kind: 'error_event', error };
     }
     if (isObject(choices)) return strayValue(choices);
     if (!Array.isArray(choices) || choices.length === 0) {
       if (chunk.usage && !this.#first.includes(chunk)) this.#report ??= chunk;
-      // Pings, prompt filters, the usage report: nothing of the answer, yet the client's own provider would send it.
+      // Pings, prompt filters or the usage report: not part of the answer, but the provider would send them to the
+      // client.
       return {
         kind: 'answer',
         payload: data,
@@ -129,7 +130,7 @@ export abstract class ChunkReader implements WireReader<ChunkEvent> {
     if (finishes && !this.#first.includes(chunk)) this.#finishing ??= chunk;
     const said = this.said(choice);
     if (!said) return MALFORMED;
-    // Kimi reports within the choice.
+    // Kimi reports usage within the choice.
     const usage = usageDeltas(chunk.usage ?? choice.usage);
     const deltas =
       finishes || usage.length > 0

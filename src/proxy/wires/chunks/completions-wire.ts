@@ -29,9 +29,9 @@ import {
 } from './chunk-envelope.ts';
 import { type ChatChoice, type ChunkEvent, ChunkReader } from './chunk-reader.ts';
 
-/** The parts of a completion request that decide how a run may be continued. */
+/** The parts of a completion request that determine how a run may be continued. */
 export interface CompletionRequest extends WireRequest {
-  /** A list is of several prompts, or of the tokens of one. */
+  /** A list contains several prompts, or the tokens of one. */
   readonly prompt?: unknown;
   readonly suffix?: string | null;
   readonly echo?: boolean | null;
@@ -44,7 +44,7 @@ export interface CompletionRequest extends WireRequest {
   readonly response_format?: { readonly type: string; readonly [detail: string]: unknown } | null;
 }
 
-/** What a run relies on; everything else is left to the provider to judge. */
+/** Validates only what a run relies on; the provider validates the rest. Throws `ApiError`. */
 export function checkCompletionRequest(fields: Fields): CompletionRequest {
   checkModel(fields);
   checkStreamOptions(fields);
@@ -52,7 +52,7 @@ export function checkCompletionRequest(fields: Fields): CompletionRequest {
   return fields as unknown as CompletionRequest;
 }
 
-/** Reads fields with care, because the provider judges them. */
+/** Reads unvalidated fields defensively. */
 export function completionFactsOf(request: CompletionRequest): RequestFacts {
   const { prompt, suffix, echo, best_of, logprobs, max_tokens, stop, stream_options } = request;
   const choices = promptsOf(prompt) * (typeof request.n === 'number' ? request.n : 1);
@@ -74,7 +74,7 @@ export function completionFactsOf(request: CompletionRequest): RequestFacts {
   };
 }
 
-/** The prompt with the answer so far at its end: continuing that is the purpose of the wire. */
+/** Appends the answer so far to the prompt, which is what this wire continues by design. */
 function completionContinuationOf({
   request,
   mode,
@@ -93,12 +93,12 @@ function completionContinuationOf({
   };
 }
 
-/** A list of tokens is one prompt, a list of texts or of lists of tokens is as many. */
+/** A list of tokens is one prompt; other lists contain one prompt per element. */
 function promptsOf(prompt: unknown): number {
   return Array.isArray(prompt) && prompt.length > 0 && typeof prompt[0] !== 'number' ? prompt.length : 1;
 }
 
-/** Reads the events of one attempt on `/v1/completions`: choices have their text at the top, and no role. */
+/** Reads the events of one attempt on `/v1/completions`, whose choices have text at the top and no role. */
 class CompletionsReader extends ChunkReader {
   protected override said({ text }: ChatChoice): readonly Delta[] | undefined {
     if (isUnreadableText(text)) return undefined;
@@ -113,7 +113,7 @@ class CompletionsReader extends ChunkReader {
 class CompletionChoiceFold implements ChoiceFold {
   extra_bytes = 0;
   #text = '';
-  /** What else is in the choice. */
+  /** The other fields of the choice. */
   readonly #fields: OpenFields = {};
 
   add({ text, ...fields }: ChatChoice): void {
@@ -126,7 +126,7 @@ class CompletionChoiceFold implements ChoiceFold {
   }
 }
 
-/** Completion chunks, whose answer has neither a role nor calls. */
+/** The form of completion chunks, which have neither a role nor calls. */
 const completionForm: ChunkForm = {
   envelopeOf: (first) => envelopeFrom(first, 'text_completion'),
 

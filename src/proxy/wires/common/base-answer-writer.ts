@@ -5,21 +5,21 @@ import type { Advisory, AnswerSink, AnswerWriterOptions } from './wire.ts';
 
 export type WriterOptions = Pick<AnswerWriterOptions, 'events' | 'sink'>;
 
-/** A call of which the client has seen something, and its place among those that it has seen. */
+/** A call that the client has seen at least partly, with its position. */
 export type SeenCall = NamedCall & { readonly position: number };
 
-/** The result that stands for a tool that its provider was running when the connection was lost. */
+/** The result for a provider tool that was running when the connection was lost. */
 export const UNKNOWN_RESULT =
   'The connection was lost while this tool ran. It may have had its effect, and its result is not known.';
 
-/** What the answer writers of all wires have in common: advisories, calls that are cut, and events that only break a silence. */
+/** The common part of all wires' answer writers: advisories, cut calls, and empty events. */
 export abstract class BaseAnswerWriter {
   protected readonly sink: AnswerSink;
   readonly #events: AnswerWriterOptions['events'];
   readonly #legacy: boolean;
   /** Undefined before the first call. */
   #calls: ShownCalls | undefined;
-  /** Those from before the answer began: clients take its first event for the beginning of the message. */
+  /** Advisories from before the answer began: clients take its first event for the beginning of the message. */
   #advisories: readonly Advisory[] = [];
 
   /** `legacy`: calls have no id. */
@@ -32,18 +32,18 @@ export abstract class BaseAnswerWriter {
   /** Whether content was sent. */
   abstract get begun(): boolean;
 
-  /** Sends what comes after the end of the answer, where its events were sent already. */
+  /** Sends what follows the end of the answer, if that end was already sent. */
   abstract finishRest(usage: Usage | undefined): void;
 
-  /** Sends a valid event that says nothing, with our own object in it, if any. */
+  /** Sends a valid event without content, which may carry our own object. */
   protected abstract sendEmpty(holdfast?: object): void;
 
-  /** Tool calls are shown as they come. */
+  /** Tool calls are shown as they arrive. */
   protected get isLive(): boolean {
     return this.#events !== 'none';
   }
 
-  /** Which calls the client sees, and where. */
+  /** Which calls the client sees, and at which positions. */
   protected get calls(): ShownCalls {
     this.#calls ??= new ShownCalls({ live: this.isLive, legacy: this.#legacy });
     return this.#calls;
@@ -71,27 +71,27 @@ export abstract class BaseAnswerWriter {
     return this.begun;
   }
 
-  /** Gives a call up. Returns it if the client has seen something of it. */
+  /** Gives up a call. Returns it if the client has seen part of it. */
   protected dropCall(index: number): SeenCall | undefined {
     return this.calls.cancel(index);
   }
 
-  /** The stream of a request that is never spliced has ended as it should. */
+  /** Ends the forwarded stream of a request that is never spliced. */
   finishForwarded(): void {
     this.finishRest(undefined);
   }
 
-  /** An event that says more than can be rebuilt from its deltas. */
+  /** Sends an event that can't be rebuilt from its deltas alone. */
   protected send(payload: string, deltas: readonly Delta[] = []): void {
     this.sink.send(payload, deltas, true);
   }
 
-  /** Says that a call was cut of which the client has seen the beginning. */
+  /** Announces that a call was cut after the client had seen its beginning. */
   protected announceCut(_call: SeenCall, cancel: Advisory): void {
     this.advise(cancel);
   }
 
-  /** The answer has begun. Returns what was to be advised before. */
+  /** Called when the answer begins. Returns the advisories held until then. */
   protected drainAdvisories(): readonly Advisory[] {
     const advisories = this.#advisories;
     this.#advisories = [];

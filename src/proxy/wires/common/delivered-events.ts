@@ -3,56 +3,59 @@ import { isObject } from '../../../lib/json.ts';
 import type { Delta } from '../../../plans/delta.ts';
 import type { AnswerEvent } from './wire.ts';
 
-/** What a wire makes of its own events, as a client was sent them: from a store, or brought by the client. */
+/** How a wire interprets its own delivered events, from a store or from a client. */
 export interface DeliveredEvents<Event extends AnswerEvent = AnswerEvent> {
   /** For the events of one run, in order. */
   reader(): DeliveredReader;
-  /** Whether this payload ends the stream, and how. */
+  /** Whether and how this payload ends the stream. */
   endOf(payload: string): 'done' | 'error' | undefined;
-  /** Where a failure is two events: the error of the first one, which announces it, if this payload is that event. */
+  /** For wires on which a failure consists of two events: the error in this payload, if it is the first of them. */
   announcedError?(payload: string): object | undefined;
-  /** Whether this payload can give an answer its identity. */
+  /** Whether this payload can define an answer's identity. */
   hasIdentity(payload: string): boolean;
-  /** What the provider calls the answer that this payload is of. */
+  /** The provider's id for this payload's answer. */
   idOf(payload: string): string | undefined;
-  /** Stands for all that was sent, where something has to be said in the name of an event. `first`: has the identity. */
+  /** A stand-in event, for output that has no event of its own. `first`: a payload with the identity. */
   standIn(first: string): Event;
-  /** Makes payloads of text that was stored without. */
+  /** Rebuilds the payloads of text that was stored without them. */
   rebuilder(): Rebuilder;
-  /** Parts of what was sent that a provider takes back only as they were. */
+  /** Delivered parts that the provider accepts back only verbatim. */
   sealed?(sent: readonly JournalEvent[]): readonly object[];
-  /** The payloads that end a stream which could not be finished. `error`: in the OpenAI shape. */
+  /** The payloads that end a stream that could not be finished. `error`: in the OpenAI format. */
   failure(error: object, sent: readonly JournalEvent[]): readonly string[];
-  /** What comes after the end of the answer, if anything. */
+  /** The events after the end of the answer, if any. */
   readonly done: readonly JournalEvent[];
-  /** A call is several events, of which the last one closes it; else one event is a whole call. */
+  /** A call spans several events, and the last one closes it. Otherwise one event is a whole call. */
   readonly showsCloses?: true;
 }
 
-/** Takes all events of a run in order: those that were stored with their payloads, and the others. */
+/** Receives all events of a run in order, through one method or the other. */
 export interface Rebuilder {
   add(payload: string): void;
-  /** The payload of an event of which only the deltas were stored. */
+  /** The payload for an event stored only as deltas. */
   payloadOf(deltas: readonly Delta[]): string;
 }
 
 export interface DeliveredReader {
-  /** What the event said; `undefined` for what no run can have sent. `calls`: how many calls began before it. */
+  /** The content of an event; `undefined` if no run can have sent it. `calls`: how many calls began before it. */
   read(payload: string, calls: number): DeliveredEvent | undefined;
 }
 
 export interface DeliveredEvent {
-  /** Positions identify calls. Events do not show cancels, nor closes unless the wire {@link DeliveredEvents.showsCloses shows} them. */
+  /**
+   * Positions identify calls. Cancellations aren't visible, and neither are closes unless the wire {@link
+   * DeliveredEvents.showsCloses shows} them.
+   */
   readonly deltas: readonly Delta[];
-  /** The id of a call that it says was cancelled. */
+  /** The id of a call that the event announces as cancelled. */
   readonly cancelled?: string;
 }
 
-/** What of the text of an answer they are. */
+/** The text in these deltas. */
 export const textOf = (deltas: readonly Delta[]): string =>
   deltas.map((delta) => (delta.kind === 'text' ? delta.text : '')).join('');
 
-/** The id of the call that an event as it was delivered says was cancelled, in our own object in it. */
+/** The id of the call that our own object in a delivered event announces as cancelled. */
 export function cancelledCallOf({ holdfast }: Readonly<Record<string, unknown>>): string | undefined {
   const isCancel = isObject(holdfast) && holdfast.type === 'ToolCallCancel';
   return isCancel && typeof holdfast.id === 'string' ? holdfast.id : undefined;

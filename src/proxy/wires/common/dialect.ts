@@ -4,90 +4,90 @@ import type { PrefillManner } from '../../../plans/seam/mode.ts';
 import type { PositionUnit } from '../../upstream/stream-position.ts';
 import type { ChatMessage, ChatRequest } from './request.ts';
 
-/** The partial answer that a continuation hangs on. */
+/** The partial answer to continue. */
 export interface PartialAnswer {
-  /** The delivered text, as it may be sent. */
+  /** The delivered text in a form that may be sent. */
   readonly text: string;
   readonly reasoning: string;
 }
 
-/** Whether a trailing assistant message is continued; `undefined`: try it once and remember. */
+/** Whether a trailing assistant message is continued; `undefined`: try once and remember. */
 export type Prefill = boolean | undefined;
 
-/** What is the same for all models of a provider, or depends on the one that is asked. */
+/** A value for all models of a provider, or a function of the model. */
 type ByModel<Value extends boolean | undefined> = Value | ((model: string) => Value);
 
-/** A request that was interrupted and is to be asked for again, with the answer so far at its end. */
+/** An interrupted request to be repeated with the answer so far. */
 export interface Interrupted {
   readonly request: ChatRequest;
   /** The first event of the interrupted answer, parsed; empty if there was none. */
   readonly first: Readonly<Record<string, unknown>>;
 }
 
-/** How a provider keeps an answer after a lost connection, on the wires that speak in chunks. */
+/** How a provider stores an answer beyond a lost connection, on wires with chunks. */
 export interface Keeping {
-  /** What a place in the answer is counted in. */
+  /** The unit of a position in the answer. */
   readonly counts: PositionUnit;
   /**
-   * The header with the name of the answer, in lower case: of the request, which has it kept under a name of ours, or of
-   * the response, where the provider names what it keeps.
+   * The header that names the answer, in lower case. `request`: the provider stores it under our name; `response`: the
+   * provider names what it stores.
    */
   readonly id: { readonly in: 'request' | 'response'; readonly header: string };
-  /** Where the rest is to be had, from that place on. `id` is fit for a URL. */
+  /** The URL of the rest from a position on. `id` is safe for URLs. */
   resumeUrl(base_url: string, id: string, from: number): string;
-  /** What to `DELETE` to stop the answer: a provider that keeps it does not stop for a lost connection. */
+  /** The URL to `DELETE` to stop the answer, because such a provider doesn't stop when the connection is lost. */
   stopUrl?(base_url: string, id: string): string;
 }
 
 /** For the documentation. */
 export interface About {
-  /** The providers and servers that speak the dialect. */
+  /** The providers and servers with this dialect. */
   readonly speakers: string;
-  /** Names of models that its rules tell apart. */
+  /** Model names that its rules distinguish. */
   readonly models?: readonly string[];
-  /** What could not be verified, and what is done about it. */
+  /** What could not be verified, and how Holdfast handles that. */
   readonly unverified?: string;
 }
 
-/** How one provider deviates on the chat completions wire. */
+/** A provider's deviations on the chat completions wire. */
 export interface Dialect {
   readonly name: DialectName;
   readonly about: About;
-  /** Hosts of the provider, with a port where only that identifies it; `*` stands for any characters. */
+  /** Hosts of the provider, with a port if only that identifies it; `*` matches any characters. */
   readonly addresses: readonly string[];
-  /** What gives a server away whose address says nothing. */
+  /** Identifies a server whose address doesn't. */
   readonly sign?: Fingerprint;
   readonly prefill: ByModel<Prefill>;
-  /** Prefill may be used in a request that has tools. */
+  /** Prefill works in requests with tools. */
   readonly prefillWithTools: ByModel<boolean>;
   /** The answer to a prefill begins with the prefill; `undefined`: it may. */
   readonly echoes: ByModel<boolean | undefined>;
-  /** A prefix that ends in white space is continued behind that. Elsewhere it is refused, or the white space dropped. */
+  /** Continues a prefix that ends in white space after it; others refuse it or drop the white space. */
   readonly keepsSpace: boolean;
-  /** A prefill carries the reasoning too, and the model continues it. */
+  /** A prefill contains the reasoning too, and the model continues it. */
   readonly continuesReasoning: boolean;
   /** The trailing assistant message of a prefill. */
   assistantMessage(partial: PartialAnswer): ChatMessage;
   /** Parameters that make a request a prefill. */
   prefillParameters(interrupted: Interrupted): Readonly<Record<string, unknown>>;
-  /** Parameters that keep the model from thinking before it continues an answer that has begun. */
+  /** Parameters that keep the model from reasoning before it continues an answer. */
   nudgeParameters?(interrupted: Interrupted): Readonly<Record<string, unknown>>;
-  /** Where prefill requests go, when not to the same address. */
+  /** The URL for prefill requests, if it differs. */
   prefillUrl?(base_url: string): string;
   readonly keeps?: Keeping;
-  /** The parameter that limits an answer of its newest models. */
+  /** The output limit parameter of its newest models. */
   readonly limit: 'max_tokens' | 'max_completion_tokens';
-  /** Usage comes unasked, and a request that asks for it is refused. */
+  /** Reports usage unasked, and refuses requests that ask for it. */
   readonly reportsUnasked?: true;
-  /** Messages with fields that other providers add to theirs are refused. */
+  /** Refuses messages with fields that other providers add. */
   readonly refusesAddedFields?: true;
   /** A tool result must be followed by an answer, not by another message. */
   readonly answersToolResults?: true;
-  /** The id of a tool call that another provider may have made, as this one takes it. The same whenever it is asked for. */
+  /** Converts a tool call id from another provider. Deterministic. */
   callId?(id: string): string;
 }
 
-/** What every dialect is unless it says otherwise. */
+/** Defaults for all dialects. */
 export const PLAIN = {
   addresses: [],
   prefill: undefined,
@@ -100,7 +100,7 @@ export const PLAIN = {
   limit: 'max_tokens',
 } as const satisfies Omit<Dialect, 'name' | 'about'>;
 
-/** The client's options of the chat template, with thinking switched off: text has begun, and a thought would cut it. */
+/** The client's chat template options with reasoning switched off: text has begun, and reasoning would interrupt it. */
 export const withoutThinking = ({ request }: Interrupted) => ({
   chat_template_kwargs: {
     ...(isObject(request.chat_template_kwargs) && request.chat_template_kwargs),
@@ -108,7 +108,7 @@ export const withoutThinking = ({ request }: Interrupted) => ({
   },
 });
 
-/** What is known of a model's prefill by its dialect; `undefined` where that says nothing. */
+/** How the dialect says that a model treats a prefix; `undefined` if unknown. */
 export function mannerOf({ prefill, echoes }: Dialect, model: string): PrefillManner | undefined {
   const continues = forModel(prefill, model);
   const repeats = forModel(echoes, model);
@@ -120,7 +120,7 @@ export function mannerOf({ prefill, echoes }: Dialect, model: string): PrefillMa
 export const forModel = <Value extends boolean | undefined>(value: ByModel<Value>, model: string): Value =>
   typeof value === 'function' ? value(model) : value;
 
-/** A request of our own for a short answer to one question. `dialect`: of the provider, if it is known. */
+/** A short request of our own with one question. `dialect`: the provider's, if known. */
 export const questionRequest = (
   model: string,
   question: string,
@@ -134,37 +134,37 @@ export const questionRequest = (
   messages: [{ role: 'user', content: question }],
 });
 
-/** What a provider's stream shows of the server it comes from. */
+/** Samples of a provider's stream that identify the server. */
 export interface Samples {
-  /** Parsed events: the first ones, and the one that finishes. */
+  /** Parsed events: the first ones and the finishing one. */
   readonly events: readonly Readonly<Record<string, unknown>>[];
-  /** Of the response, under lower-case names. */
+  /** Response headers with lower-case names. */
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
 }
 
 export const NO_TRACES: Samples = { events: [], headers: {} };
 
-/** Something that only one server sends. */
+/** A trait that only one server has. */
 export interface Fingerprint {
-  /** In words, for the documentation. */
+  /** A description for the documentation. */
   readonly says: string;
   isIn(traces: Samples): boolean;
 }
 
-/** A field at the top of an event, of which `isIts` says that it is the server's. */
+/** Matches on top-level fields of an event. */
 export const eventFingerprint = (
   says: string,
   isIts: (event: Readonly<Record<string, unknown>>) => boolean,
 ): Fingerprint => ({ says, isIn: ({ events }) => events.some(isIts) });
 
-/** A `system_fingerprint` of this form. */
+/** Matches on `system_fingerprint`. */
 export const systemFingerprint = (says: string, form: RegExp): Fingerprint =>
   eventFingerprint(
     `\`system_fingerprint\` ${says}`,
     ({ system_fingerprint }) => typeof system_fingerprint === 'string' && form.test(system_fingerprint),
   );
 
-/** A field of `choices[0]`, whatever its value: servers that know it send it empty, too. */
+/** Whether `choices[0]` has the field, even an empty one: servers that know a field also send it empty. */
 export const hasChoiceField = ({ choices }: Readonly<Record<string, unknown>>, field: string): boolean => {
   const choice: unknown = Array.isArray(choices) ? choices[0] : undefined;
   return isObject(choice) && field in choice;

@@ -1,32 +1,32 @@
 import { isObject } from '../../../lib/json.ts';
 import type { Fields } from '../../../lib/json-body.ts';
 
-/** How a wire answers a request that does not ask for a stream: with one document. */
+/** How a wire answers a request without a stream: with one document. */
 export interface WireDocument {
-  /** The fields that make the request one for a stream which says all that the document would; `undefined` if none does. */
+  /**
+   * Fields that turn the request into one for a stream with the document's full content; `undefined` if that isn't
+   * possible.
+   */
   streamFields(fields: Fields): Fields | undefined;
   fold(): DocumentFold;
-  /** Whether this is the document of an answer that ended as it should. */
+  /** Whether this is the document of an answer that ended properly. */
   isAnswer(body: Fields): boolean;
 }
 
-/** Puts the events of an answer together to the document that its provider would have answered with. */
+/** Assembles the events of an answer into the document that its provider would have sent. */
 export interface DocumentFold {
-  /** Bytes kept besides text and calls: providers add to their events what they like. */
+  /** Bytes kept in addition to text and calls, because providers add arbitrary fields to events. */
   readonly extra_bytes: number;
-  /** The payload of the next event, as the client of a stream is sent it. */
+  /** Adds the payload of the next event, as sent in a stream. */
   add(payload: string): void;
-  /** After the last one. `undefined` if they are no whole answer. */
+  /** The document after the last event; `undefined` if the answer is incomplete. */
   document(): object | undefined;
 }
 
-/** Fields of a document that is being put together. */
+/** The fields of an unfinished document. */
 export type OpenFields = Record<string, unknown>;
 
-/**
- * Lays `fields` over those that are known; what says nothing takes the place of nothing. Returns how many bytes
- * more there are.
- */
+/** Overlays `fields` on the known ones; empty values replace nothing. Returns the added bytes. */
 export function overlay(known: OpenFields, fields: Readonly<Record<string, unknown>>): number {
   let added = 0;
   for (const [name, value] of Object.entries(fields)) {
@@ -41,7 +41,7 @@ export function overlay(known: OpenFields, fields: Readonly<Record<string, unkno
   return added;
 }
 
-/** The same for fields that come in pieces: what comes is appended to texts and lists that are known. */
+/** Like {@link overlay}, for fields that arrive in pieces: appends to known texts and lists. */
 export function append(known: OpenFields, pieces: Readonly<Record<string, unknown>>): number {
   let added = 0;
   for (const [name, piece] of Object.entries(pieces)) {
@@ -58,13 +58,13 @@ export function append(known: OpenFields, pieces: Readonly<Record<string, unknow
   return added;
 }
 
-/** If a thought comes in pieces, the field of each that has its text. */
+/** For thoughts that arrive in pieces: the field with the text, by type. */
 const THOUGHTS: Readonly<Record<string, string>> = {
   'reasoning.text': 'text',
   'reasoning.summary': 'summary',
 };
 
-/** OpenRouter sends one thought as many of its kind and place; everything else is an item of its own. */
+/** OpenRouter splits a thought into items with the same type and index; all other items are separate. */
 function appendItem(list: unknown[], item: unknown): void {
   const last = list.at(-1);
   const field = isObject(item) ? THOUGHTS[String(item.type)] : undefined;

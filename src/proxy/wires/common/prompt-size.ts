@@ -1,11 +1,11 @@
 import { isObject } from '../../../lib/json.ts';
 import type { PromptSize } from '../../../plans/tokens.ts';
 
-/** What OpenAI counts for an image of 1024 by 1024, and for one that is looked at in low detail. */
+/** OpenAI's count for an image of 1024 × 1024, and for one in low detail. */
 const IMAGE_TOKENS = 765;
 const LOW_DETAIL_TOKENS = 85;
 
-/** Parts that are shown to the model rather than read to it, on any wire. */
+/** Types of parts on any wire that the model sees rather than reads. */
 const MEDIA: ReadonlySet<unknown> = new Set([
   'image',
   'image_url',
@@ -17,7 +17,7 @@ const MEDIA: ReadonlySet<unknown> = new Set([
   'input_file',
   'document',
 ]);
-/** Of what a model does not read. */
+/** Fields that the model doesn't read. */
 const UNREAD: ReadonlySet<string> = new Set([
   'type',
   'role',
@@ -27,7 +27,7 @@ const UNREAD: ReadonlySet<string> = new Set([
   'signature',
   'encrypted_content',
 ]);
-/** Of texts that are read without their names. */
+/** Fields of which the model reads the text but not the name. */
 const BARE: ReadonlySet<string> = new Set(['content', 'text', 'output', 'summary', 'thinking', 'refusal']);
 const DATA_URL = /^data:[^,]{0,200},/;
 
@@ -36,7 +36,7 @@ interface Measure {
   media_tokens: number;
 }
 
-/** What the model reads of a request: each message, and its tools. */
+/** What the model reads in a request: each message, and the tools. */
 export function promptSize(messages: readonly unknown[], ...tools: readonly unknown[]): PromptSize {
   const media: Measure = { characters: 0, media_tokens: 0 };
   const message_characters = messages.map((message) => {
@@ -68,7 +68,7 @@ function measure(value: unknown, sum: Measure): void {
   } else if (value !== undefined && value !== null) sum.characters += String(value).length;
 }
 
-/** A document of plain text. */
+/** Whether a document is plain text. */
 const isText = (source: unknown): boolean => isObject(source) && source.type === 'text';
 
 function tokensOfMedia({ detail, image_url }: Readonly<Record<string, unknown>>): number {

@@ -8,7 +8,7 @@ import type { AnswerGivenBack } from '../../../plans/transcript.ts';
 import type { Dialect } from './dialect.ts';
 import type { WireRequest } from './wire.ts';
 
-/** The parts of a chat completion request that decide how a run may be continued. */
+/** The parts of a chat completion request that determine how a run may be continued. */
 export interface ChatRequest extends WireRequest {
   readonly messages: readonly ChatMessage[];
   readonly stream_options?: { readonly include_usage?: boolean; readonly [option: string]: unknown } | null;
@@ -37,14 +37,14 @@ export interface ToolDefinition {
   readonly [field: string]: unknown;
 }
 
-/** What a request says about how its answer may be recovered, whatever the wire. */
+/** Facts about a request that determine recovery, on any wire. */
 export interface RequestFacts {
   readonly schemas: ToolSchemas;
   readonly hasTools: boolean;
   readonly choices: number;
   /** False for output that cannot be joined across attempts: `n > 1`, `logprobs`, audio. */
   readonly spliceable: boolean;
-  /** Structured output and forced tools: asked to continue, a model starts such an answer anew. */
+  /** Structured output and forced tools: asked to continue, a model restarts such an answer. */
   readonly onlyReplay: boolean;
   readonly expectsJson: boolean;
   readonly stops: readonly string[];
@@ -52,11 +52,11 @@ export interface RequestFacts {
   readonly usageAsked: boolean;
   /** The legacy `functions` interface: one call, without an id. */
   readonly legacyFunctions: boolean;
-  /** Measured when it is asked for, which hardly any run does. */
+  /** Measured on demand, because few runs need it. */
   promptSize(): PromptSize;
 }
 
-/** Where servers take a schema or a grammar beside `response_format`: vLLM, SGLang, llama.cpp. */
+/** Fields for a schema or a grammar besides `response_format`: vLLM, SGLang, llama.cpp. */
 const SCHEMAS = ['guided_json', 'json_schema'] as const;
 const GRAMMARS = [
   'guided_regex',
@@ -70,11 +70,11 @@ const GRAMMARS = [
 
 interface Constraints {
   readonly expectsJson: boolean;
-  /** The answer must have a certain form: given half of what that allows, a model begins anew. */
+  /** The answer must have a certain form: given a partial one, a model restarts. */
   readonly isGuided: boolean;
 }
 
-/** What a request allows its answer to be. */
+/** The constraints of a request on its answer. */
 export function constraintsOf(request: Readonly<Record<string, unknown>>): Constraints {
   const { response_format } = request;
   const type = isObject(response_format) ? response_format.type : undefined;
@@ -84,7 +84,7 @@ export function constraintsOf(request: Readonly<Record<string, unknown>>): Const
   return { expectsJson, isGuided: expectsJson || hasFormat || GRAMMARS.some(has) };
 }
 
-/** Longer than any model's name; patterns of routes are matched against it. */
+/** Longer than the name of any model. Bounds the cost of matching route patterns. */
 export const MODEL_CHARACTERS_MAX = 256;
 
 /** Throws `missing_field` or `invalid_field`. */
@@ -130,26 +130,26 @@ export const isStrings = (value: unknown): boolean =>
 export interface ContinuationFacts<Request extends WireRequest = WireRequest> {
   readonly request: Request;
   readonly dialect: Dialect;
-  /** The first event of the answer, parsed; empty if there was none. */
+  /** The first event of the answer, parsed; empty without one. */
   readonly first: Readonly<Record<string, unknown>>;
   readonly mode: Mode;
   readonly prefix: Prefix;
-  /** Set where the provider ran tools for the answer: their names, and what of the answer came before the prefix. */
+  /** Set if the provider ran tools for the answer: their names, and the part of the answer before the prefix. */
   readonly ran?: { readonly names: readonly string[]; readonly before: AnswerGivenBack['before'] };
   readonly reasoning: string;
-  /** Parts of the answer that the target has said and takes back only as they were. */
+  /** Parts of the answer from this target, which accepts them back only verbatim. */
   readonly sealed: readonly object[];
-  /** Names of the calls that were cut and are to be made again. */
+  /** Names of the calls that were cut and must be made again. */
   readonly cutTools: readonly string[];
-  /** A nudge whose first wording was not followed. */
+  /** The first wording of the nudge was ignored. */
   readonly insists: boolean;
-  /** A nudge does not change the settings on which the provider's prompt cache depends. */
+  /** The nudge leaves the settings unchanged that the provider's prompt cache depends on. */
   readonly keepsCache: boolean;
-  /** What is left of `max_tokens`; infinite without a limit. */
+  /** What remains of `max_tokens`; infinite without a limit. */
   readonly tokens_left: number;
 }
 
-/** What decides on whether the prompt cache of the provider is worth more than what it takes to keep it. */
+/** Facts for deciding whether keeping the provider's prompt cache is worth its cost. */
 export type CacheFacts<Request extends WireRequest = WireRequest> = Pick<
   ContinuationFacts<Request>,
   'request' | 'first' | 'sealed' | 'tokens_left'
@@ -157,7 +157,7 @@ export type CacheFacts<Request extends WireRequest = WireRequest> = Pick<
 
 export const NOTHING_RAN: NonNullable<ContinuationFacts['ran']> = { names: [], before: [] };
 
-/** Characters of what is given back of the answer: of all its text, and of what the provider takes back of each tool. */
+/** Characters sent back of the answer: one number for all of its text, and one per provider tool. */
 export function givenBackCharacters({
   ran = NOTHING_RAN,
   prefix,
@@ -169,8 +169,8 @@ export function givenBackCharacters({
 
 export interface Continuation<Request extends WireRequest = WireRequest> {
   readonly body: Request;
-  /** Characters of each message that was added, for the usage ledger. */
+  /** Characters of each added message, for the usage ledger. */
   readonly added_messages: readonly number[];
-  /** Characters of the reasoning that is sent back besides. */
+  /** Characters of reasoning that is also sent back. */
   readonly added_reasoning?: number;
 }

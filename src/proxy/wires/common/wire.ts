@@ -12,57 +12,57 @@ import type { Dialect } from './dialect.ts';
 import type { WireDocument } from './document.ts';
 import type { CacheFacts, Continuation, ContinuationFacts, RequestFacts } from './request.ts';
 
-/** A request that asks for a stream, as far as every wire has it; everything else is kept as it came. */
+/** A streaming request; the parts that all wires share. Other parameters are kept unchanged. */
 export interface WireRequest {
   readonly model: string;
   readonly stream: true;
   readonly [parameter: string]: unknown;
 }
 
-/** An API surface: how its requests are read and continued, and how its streams are read and written. */
+/** An API surface: how to read and continue its requests, and to read and write its streams. */
 export interface Wire<Event extends AnswerEvent = AnswerEvent, Request extends WireRequest = WireRequest> {
   readonly name: WireName;
-  /** Below `/v1`, and below the base URL of an upstream. */
+  /** Path below `/v1` and below an upstream's base URL. */
   readonly path: `/${string}`;
-  /** The header its providers want their key in, if that is not `Authorization: Bearer`. */
+  /** The header for its providers' key, if it isn't `Authorization: Bearer`. */
   readonly keyHeader?: 'x-api-key';
-  /** Headers that its providers insist on, for clients that come back to a run without them. */
+  /** Headers that its providers require, for clients that return to a run without them. */
   readonly headers?: Readonly<Record<string, string>>;
-  /** How notices are added to its requests, if these have a place for them. */
+  /** How to add notices to its requests, if that is possible. */
   readonly notices?: WireNotices;
-  /** Ways of asking for the rest that it has. */
+  /** The continuation modes that it supports. */
   readonly modes: readonly Mode[];
-  /** Its answers are blocks one after the other: the text before a call has ended when the call begins. */
+  /** Its answers are sequential blocks: text before a call has ended when the call begins. */
   readonly isOrdered?: true;
-  /** How all providers continue a prefix, where that is part of the wire. */
+  /** How all providers continue a prefix, if the wire defines that. */
   readonly dialect?: Dialect;
-  /** Its provider may keep answers, as the dialect says, after a lost connection. */
+  /** Its providers may store answers beyond a lost connection, depending on the dialect. */
   readonly isKept?: true;
-  /** The field of a request that names the answer it continues, on a wire whose providers keep answers. */
+  /** The request field that names the answer it continues, on wires whose providers store answers. */
   readonly previousAnswer?: string;
-  /** Checks what a run relies on; everything else is left to the provider to judge. Throws an `ApiError`. */
+  /** Validates only what a run relies on; the provider validates the rest. Throws an `ApiError`. */
   request(fields: Fields): Request;
   facts(request: Request): RequestFacts;
   /** The request that asks for the rest of the answer. */
   continuation(facts: ContinuationFacts<Request>): Continuation<Request>;
   /**
-   * Whether a nudge that leaves the settings of the request alone is the better way to ask for the rest, because every other
-   * way makes the provider read the conversation without its prompt cache.
+   * Whether a nudge with unchanged settings is the best continuation, because any other one would make the provider
+   * read the conversation without its prompt cache.
    */
   keepsCache?(facts: CacheFacts<Request>): boolean;
-  /** Whether `refusal`, in a provider's words, says that it does not take back a thought: another provider has sealed it. */
+  /** Whether the provider's `refusal` means that it doesn't accept a thought that another provider sealed. */
   refusesThoughts?(refusal: string): boolean;
-  /** The request without the thoughts that are left out, by what seals each of them; undefined where there are none. */
+  /** The request without the thoughts whose seals satisfy `isLeftOut`; undefined if there are none. */
   withoutThoughts?(request: Request, isLeftOut: (seal: string) => boolean): Request | undefined;
-  /** How what was said before can be put in fewer words, on a wire that has it as messages. */
+  /** How to compress the conversation, on wires whose requests contain it as messages. */
   readonly conversation?: Conversation<Request>;
-  /** The body of an error of ours, if that is not `{"error": …}`. `error`: in the OpenAI shape. */
+  /** The body for one of our errors, if it isn't `{"error": …}`. `error`: in the OpenAI format. */
   errorBody?(error: object): string;
-  /** The name of the event that has this payload, on a wire whose events have names. */
+  /** The event name for a payload, on wires with named events. */
   eventOf?(payload: string): string;
   /**
-   * For the events of one attempt at `request`. `nextCall` hands out the run's numbers for tool calls. `isRest`: the attempt
-   * was given what had been said before. `isInBackground`: it was asked for with {@link backgroundFields}.
+   * A reader for the events of one attempt at `request`. `nextCall` assigns the run's indices for tool calls. `isRest`:
+   * the attempt received the earlier output. `isInBackground`: it used {@link backgroundFields}.
    */
   reader(
     nextCall: () => number,
@@ -71,18 +71,18 @@ export interface Wire<Event extends AnswerEvent = AnswerEvent, Request extends W
     isInBackground?: boolean,
   ): WireReader<Event>;
   /**
-   * What has a provider make the answer whether or not it is listened to, where the client has left that open. The answer is
-   * to look as if it had not been asked for.
+   * Fields that make a provider generate the answer even without a connection, if the client left that open. The client
+   * must not notice the difference in the answer.
    */
   backgroundFields?(request: Request): Fields | undefined;
-  /** For the answer of one run. */
+  /** A writer for the answer of one run. */
   writer(options: AnswerWriterOptions): AnswerWriter<Event>;
   readonly delivered: DeliveredEvents<Event>;
-  /** How it answers where no stream is asked for. */
+  /** How it answers without a stream. */
   readonly document: WireDocument;
 }
 
-/** The body of an error of ours, `{"error": …}`, in the form of this wire. */
+/** Converts the body `{"error": …}` of one of our errors to this wire's format. */
 export function errorBodyOn(wire: Pick<Wire, 'errorBody'> | undefined, body: string): string {
   if (!wire?.errorBody) return body;
   const { error } = JSON.parse(body) as { readonly error: object };
@@ -90,81 +90,87 @@ export function errorBodyOn(wire: Pick<Wire, 'errorBody'> | undefined, body: str
 }
 
 export interface WireReader<Event extends AnswerEvent = AnswerEvent> {
-  /** Events as they were parsed that may give away what server they come from: the first ones, and the one that finishes. */
+  /** Parsed events that may identify the server: the first ones and the finishing one. */
   readonly samples?: readonly Readonly<Record<string, unknown>>[];
-  /** Parts of the answer so far that its provider takes back only as they were. */
+  /** Parts of the answer so far that its provider accepts back only verbatim. */
   readonly sealed?: readonly object[];
-  /** What the provider calls the answer, on a wire where later requests may name it. */
+  /** The provider's id for the answer, on wires where later requests may name it. */
   readonly answer_id?: string | undefined;
-  /** Where the provider continues the answer after what was read, below its base URL; undefined if it cannot. */
+  /**
+   * Path to resume the answer after the part read so far, below the provider's base URL; undefined if that isn't
+   * possible.
+   */
   readonly resume_path?: string | undefined;
-  /** What to `POST` to once the answer is not needed any more, below the same; undefined where it need not be stopped. */
+  /** Path to `POST` to when the answer is no longer needed, below the same URL; undefined if it need not be stopped. */
   readonly cancel_path?: string | undefined;
   read(event: EventSourceMessage): WireEvent<Event>;
 }
 
-/** What one event of a provider's stream turned out to be. */
+/** The interpretation of one event from a provider's stream. */
 export type WireEvent<Answer extends AnswerEvent = AnswerEvent> =
   | Answer
   | { readonly kind: 'done' }
   | { readonly kind: 'error_event'; readonly error: ProviderError }
   | { readonly kind: 'bad_finish'; readonly reason: string; readonly status: number }
-  /** It cannot be read, and may have carried a part of the answer. */
+  /** Unreadable, and may have carried part of the answer. */
   | { readonly kind: 'malformed' }
-  /** It provably says nothing. */
+  /** Certainly without content. */
   | { readonly kind: 'nothing' };
 
-/** An event that belongs to the answer. What else a wire knows of it is its own. */
+/** An event that is part of the answer. Wires add their own fields. */
 export interface AnswerEvent {
   readonly kind: 'answer';
   readonly deltas: readonly Delta[];
-  /** It has no meaning for the client. */
+  /** Meaningless to the client. */
   readonly ping?: true;
-  /** The provider is at work, although no delta says so. */
+  /** The provider is working, although no delta shows it. */
   readonly progress?: 'thinking' | 'work';
-  /** Nothing is to come after it. */
+  /** Nothing follows it. */
   readonly last?: true;
-  /** The model is at work although nothing is said: it thinks, or uses what its provider lets it use. */
+  /** The model is working without output: it reasons, or uses provider tools. */
   readonly works?: boolean;
-  /** It is of something that the provider does itself: no part of the text, and never a repetition of what was shown. */
+  /** Concerns provider tools: not part of the text, and never a repetition. */
   readonly aside?: true;
-  /** More than one choice, or another than the first: `n > 1`, which is forwarded but never spliced. */
+  /** More than one choice, or not the first: `n > 1`, which is forwarded but never spliced. */
   readonly manyChoices: boolean;
 }
 
-/** How an answer ends. */
+/** The end of an answer. */
 export interface Ending<Event extends AnswerEvent = AnswerEvent> {
   readonly reason: string;
-  /** The provider's event that finishes the answer, and what it sent after it: usage, filter results. */
+  /** The provider's finishing event, and what followed it: usage, filter results. */
   readonly finish?: Event;
   readonly after: readonly Event[];
-  /** What ended it, where that is a stop sequence which only we could see. */
+  /** The stop sequence that ended it, if only Holdfast could see it. */
   readonly stop_sequence?: string;
-  /** Put in place of what the provider reported; without it, its own report stands. */
+  /** Replaces the provider's report; without it, that report applies. */
   readonly usage?: Usage;
-  /** The client asked for a usage report and must get one. */
+  /** The client asked for a usage report, and must get one. */
   readonly usageAsked: boolean;
 }
 
-/** Takes what an {@link AnswerWriter} has to say, in order. */
+/** Receives the output of an {@link AnswerWriter} in order. */
 export interface AnswerSink {
-  /** One `data:` event. `keepPayload`: it says more than can be rebuilt from its deltas. */
+  /** Sends a `data:` event. `keepPayload`: it can't be rebuilt from its deltas alone. */
   send(payload: string, deltas: readonly Delta[], keepPayload: boolean): void;
-  /** A comment, which is no event: `text` is one line. */
+  /** Sends a comment, which is no event. `text`: a single line. */
   comment(text: string): void;
-  /** A delta without an event of its own: recorded with the next one. */
+  /** Keeps a delta without an event, to be recorded with the next one. */
   keep(delta: Delta): void;
-  /** What was sent last must be stored before it leaves: it begins something that only the journal could complete. */
+  /**
+   * Requires that the last event is stored before it is sent, because it begins something that only the journal can
+   * complete.
+   */
   storeFirst(): void;
 }
 
 /**
- * What the client asked to see besides the standard wire: the `Holdfast-Events` request header. In every mode but `none` calls
- * are shown as they come; `live`: that, and nothing else, as `Holdfast-Tool-Calls` asks for it.
+ * What the client wants to see besides the standard wire, according to the `Holdfast-Events` request header. All modes
+ * except `none` show calls as they arrive; `live`, set by `Holdfast-Tool-Calls`, does only that.
  */
 export type EventsMode = 'none' | 'live' | 'chunks' | 'comments';
 
-/** Events for clients that asked to see recoveries (`Holdfast-Events`); never part of the transcript. */
+/** Events for clients that asked to see recoveries (`Holdfast-Events`). Not part of the transcript. */
 export type Advisory =
   | {
       readonly type: 'ToolCallCancel';
@@ -177,21 +183,21 @@ export type Advisory =
       readonly type: 'StreamReset';
       readonly reason: string;
       readonly attempt: number;
-      /** What of the answer so far starts anew. */
+      /** The part of the answer that restarts. */
       readonly scope: 'reasoning' | 'text' | 'all';
     }
   | {
       readonly type: 'Recovered';
       readonly plan: 'R1' | 'R3' | 'R4';
-      /** How the rest was asked for. */
+      /** How the continuation was requested. */
       readonly mode: 'first' | Mode;
-      /** How its two sides were joined; absent where the answer starts anew or is resumed. */
+      /** How both sides were joined; absent if the answer restarts or is resumed. */
       readonly seam?: SeamKind;
       readonly cause: string;
       readonly attempt: number;
-      /** Silence the client felt, in milliseconds. */
+      /** How long the client received no content, in milliseconds. */
       readonly gap_ms: number;
-      /** The upstream that continues the answer, if it is not the interrupted one. */
+      /** The upstream that continues the answer, if it changed. */
       readonly upstream?: string;
     };
 
@@ -201,62 +207,62 @@ export interface AnswerWriterOptions {
   readonly sink: AnswerSink;
 }
 
-/** What another replica has sent of an answer. */
+/** The part of an answer that another replica sent. */
 export interface ShownAnswer {
-  /** The payload that gave the answer its identity, and the first one with content; none while nothing was sent. */
+  /** The payload that defined the answer's identity, and the first one with content; none if nothing was sent. */
   readonly first: string | undefined;
   readonly content: string | undefined;
-  /** In the order in which they were shown. */
+  /** In display order. */
   readonly calls: readonly ToolCall[];
-  /** Everything that was sent. */
+  /** All events sent. */
   readonly events: readonly JournalEvent[];
 }
 
 /** The calls of all choices. */
 export interface ForwardedCalls {
   readonly settled: readonly SettledCall[];
-  /** Those that were not settled. */
+  /** Calls that were not settled. */
   readonly unfinished: readonly ToolCall[];
 }
 
 /**
- * Writes the answer of one run as events of its wire. Sends what can be sent as the bytes that came, rebuilds the rest,
- * and holds back what might have to be taken back: a beginning before any content, a tool call before it is closed.
+ * Writes the answer of one run as events of its wire. Events pass verbatim where possible and are rebuilt otherwise.
+ * Holds back what might have to be withdrawn: a beginning before any content, and a tool call before it closes.
  */
 export interface AnswerWriter<Event extends AnswerEvent = AnswerEvent> {
-  /** True once content was sent: from then on the answer has an identity that stays. */
+  /** True once content was sent, which fixes the answer's identity. */
   readonly begun: boolean;
-  /** What the provider calls the answer, once it has begun. */
+  /** The provider's id for the answer, once it has begun. */
   readonly id: string | undefined;
   /**
-   * What the client has of thoughts, on a wire where they are items that belong to one attempt: `whole` ones are kept and
-   * not shown another time; where all were `cut`, those that a restart brings are shown beside them.
+   * The thoughts that the client has, on wires where they are items of one attempt: `whole` ones are kept and not shown
+   * again; if all were `cut`, those of a restart are shown as well.
    */
   readonly thoughts?: 'whole' | 'cut' | undefined;
-  /** UTF-16 units of the latest reasoning that are held until their block is whole, and dropped by {@link restart}. */
+  /** UTF-16 units of reasoning held until its block is complete, and dropped by {@link restart}. */
   readonly held_reasoning?: number;
-  /** Continues where another replica stopped. */
+  /** Continues after the part that another replica sent. */
   restore(shown: ShownAnswer): void;
-  /** Shows `deltas`, which `event` brought. `intact`: nothing was taken out of the event, so it may pass as it came. */
+  /** Shows the `deltas` of `event`. `intact`: nothing was removed, so the event may pass unchanged. */
   show(deltas: readonly Delta[], event: Event, intact: boolean): void;
-  /** An event of a request that is never spliced: sent as it came. */
+  /** Forwards an event of a request that is never spliced. */
   forward(event: Event): void;
-  /** The calls of an answer that was {@link forward}ed, where its wire has answers with several choices. */
+  /** The calls of a {@link forward}ed answer, on wires with several choices. */
   readonly forwardedCalls?: ForwardedCalls | undefined;
-  /** Bytes that {@link forwardedCalls} hold. */
+  /** The memory held by {@link forwardedCalls}. */
   readonly forwarded_bytes?: number;
-  /** A new attempt begins: what the last one sent before any content is forgotten. */
+  /** A new attempt begins: forgets what the last one sent before any content. */
   restart(): void;
-  /** The calls were cut: what was held of them is dropped, what was shown is announced as cancelled. */
+  /** Cancels cut calls: held parts are dropped, shown ones are announced as cancelled. */
   cancelCalls(indexes: readonly number[], reason: string, attempt: number): void;
   advise(advisory: Advisory): void;
-  /** An event that says nothing but resets timers which ignore comments. False if there is none yet. */
+  /** Sends an event without content, for client timeouts that ignore comments. False if there is none yet. */
   breakSilence(): boolean;
   finish(ending: Ending<Event>): void;
-  /** What comes after the end of the answer, where its events were sent already. */
+  /** Sends what follows the end of the answer, if that end was already sent. */
   finishRest(usage: Usage | undefined): void;
-  /** The stream of a request that is never spliced has ended as it should. */
+  /** Ends the forwarded stream of a request that is never spliced. */
   finishForwarded(): void;
-  /** The answer could not be finished: one error event, and nothing that looks like an end. `error`: in the OpenAI shape. */
+  /** Sends an error and no regular end, because the answer could not be finished. `error`: in the OpenAI format. */
   fail(error: object): void;
 }

@@ -8,36 +8,37 @@ import { DIALECTS, dialectAt, dialectBehind } from './registry.ts';
 import type { StoredCapabilities, Subject } from './stored-capabilities.ts';
 
 /**
- * Long enough to spare a day's recoveries the trial, short enough to notice a provider's upgrade. Counted from when
- * something was learnt last: a restart does not make it younger.
+ * Long enough that a day's recoveries need no further trial, short enough to notice a provider's upgrade. Counted from
+ * the last finding, so a restart doesn't extend it.
  */
 export const REMEMBERED_FOR_MS = 24 * 60 * 60 * 1000;
 
-/** What was learnt about one model of an upstream; `undefined` is what is not known. */
+/** Findings about one model of an upstream; `undefined` means unknown. */
 export interface Capabilities {
   readonly prefill: PrefillManner | undefined;
-  /** Whether answers are kept in a way that can be ended. */
+  /** Whether answers are stored in a way that can be stopped. */
   readonly keeps: boolean | undefined;
   readonly dialect: Dialect | undefined;
 }
 
 export const NOTHING: Capabilities = { prefill: undefined, keeps: undefined, dialect: undefined };
 
-/** Models are named by clients, so the table must not grow with them. */
+/** Clients name models, so the table must be bounded. */
 const ENTRIES_MAX = 10_000;
-/** After a probe that found nothing out, or is under way. */
+/** How long no other probe starts after one that is running or was inconclusive. */
 const UNPROBED_FOR_MS = 60_000;
 
 /**
- * What was learnt about assistant prefill, about answers that are kept, and about the servers behind addresses that say nothing. Per upstream and
- * model: a gateway has another server behind each. Where there is a store, what this process does not know is looked for there in the background.
+ * Findings about assistant prefill, stored answers, and servers that their address doesn't identify. Kept per upstream
+ * and model, because a gateway has another server behind each. With a store, unknown facts are looked up there in the
+ * background.
  */
 export class CapabilityMemory {
-  /** Known to this process alone. */
+  /** Not shared with other processes. */
   readonly refusedThoughts = new RefusedThoughts();
   readonly #time: Time;
   readonly #entries = new Map<string, Capabilities & { readonly until_ms: number }>();
-  /** By base URL; these come from the configuration, which bounds their number. */
+  /** By base URL; the configuration bounds their number. */
   readonly #addresses = new Map<string, Dialect | undefined>();
   readonly #probes = new Map<string, { readonly settled: Promise<void>; readonly until_ms: number }>();
   readonly #stored: StoredCapabilities | undefined;
@@ -47,7 +48,7 @@ export class CapabilityMemory {
     this.#stored = stored;
   }
 
-  /** Resolves once it is known whether another process has learnt anything about prefill, where that is not known here. */
+  /** If prefill is unknown here, resolves once the findings of other processes have been looked up. */
   async consult(upstream: string, model: string): Promise<void> {
     const subject = { upstream, model };
     if (this.#stored && this.#recall(subject).prefill === undefined)
@@ -55,8 +56,8 @@ export class CapabilityMemory {
   }
 
   /**
-   * Has `ask` find out about prefill, and remembers that. Of several callers for one model only the first one asks, and what
-   * could not be found out is not asked for again for a while. Never rejects.
+   * Runs `ask` to find out about prefill, and remembers the result. Concurrent callers share one probe, and an
+   * inconclusive one isn't repeated for a while. Never rejects.
    */
   probe(upstream: string, model: string, ask: () => Promise<PrefillManner | undefined>): Promise<void> {
     const key = keyOf({ upstream, model });
@@ -73,7 +74,7 @@ export class CapabilityMemory {
     return settled;
   }
 
-  /** `undefined` while nothing is known. */
+  /** `undefined` if unknown. */
   prefill(upstream: string, model: string): PrefillManner | undefined {
     return this.#recall({ upstream, model }).prefill;
   }
@@ -83,7 +84,7 @@ export class CapabilityMemory {
     this.#learn(subject, { ...this.#recall(subject), prefill });
   }
 
-  /** Whether answers are kept in a way that can be ended; `undefined` while nothing is known. */
+  /** Whether answers are stored in a way that can be stopped; `undefined` if unknown. */
   keeps(upstream: string, model: string): boolean | undefined {
     return this.#recall({ upstream, model }).keeps;
   }
@@ -94,18 +95,18 @@ export class CapabilityMemory {
   }
 
   /**
-   * The configured dialect, else that of the address, else what was learnt; `undefined` while nothing is known.
-   * `model` may be the name that the client uses.
+   * The configured dialect, else the one for the address, else a learned one; `undefined` if unknown. `model`: may be
+   * the client's name for it.
    */
   dialect(target: Target, model: string): Dialect | undefined {
     return this.#given(target) ?? this.#recall(subjectOf(target, model)).dialect;
   }
 
-  /** Learns the dialect of a target that nothing is known of, if the traces of its stream say anything. */
+  /** Learns the dialect of an unknown target, if its stream identifies the server. */
   recognise(target: Target, model: string, traces: Samples): void {
     if (this.dialect(target, model)) return;
     const dialect = dialectBehind(traces);
-    // What came of asking without the dialect's own fields says nothing about asking with them.
+    // Findings from requests without the dialect's fields don't apply to requests with them.
     if (dialect) this.#learn(subjectOf(target, model), { ...NOTHING, dialect });
   }
 
@@ -136,11 +137,11 @@ export class CapabilityMemory {
     this.#stored?.keep(subject, () => this.#known(subject) ?? learnt);
   }
 
-  /** Takes what another process has learnt. */
+  /** Adopts another process's findings. */
   #adopt(subject: Subject, found: Capabilities, for_ms: number): void {
     const known = this.#known(subject);
     const until_ms = this.#time.now() + for_ms;
-    // Learning it from the store does not extend its time.
+    // Adopting a finding doesn't extend its lifetime.
     if (known) this.#set(subject, merged(known, found), Math.min(known.until_ms, until_ms));
     else this.#set(subject, found, until_ms);
   }
@@ -150,7 +151,7 @@ export class CapabilityMemory {
   }
 }
 
-/** Combines two findings about the same model, where both hold: what was found here comes first. */
+/** Combines two sets of findings about one model; those from `here` take precedence. */
 export function merged(here: Capabilities, elsewhere: Capabilities): Capabilities {
   if (here.dialect === elsewhere.dialect)
     return {
@@ -158,7 +159,7 @@ export function merged(here: Capabilities, elsewhere: Capabilities): Capabilitie
       keeps: here.keeps ?? elsewhere.keeps,
       dialect: here.dialect,
     };
-  // What came of asking without the dialect's own fields says nothing about asking with them.
+  // Findings from requests without the dialect's fields don't apply to requests with them.
   return here.dialect ? here : elsewhere.dialect ? elsewhere : here;
 }
 

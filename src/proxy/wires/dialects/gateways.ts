@@ -9,16 +9,16 @@ import {
 } from '../common/dialect.ts';
 import { claudeContinues, familyCallsTools, familyMayContinue, isMistral } from './model-families.ts';
 
-/** Response headers whose names begin like this. */
+/** Matches on response headers with this prefix. */
 const headerFingerprint = (prefix: string): Fingerprint => ({
   says: `response headers \`${prefix}*\``,
   isIn: ({ headers }) => Object.keys(headers).some((name) => name.startsWith(prefix)),
 });
 
-/** The gateway, without the part of it that an upstream is: `…/v1/<account>/<gateway>/compat`. */
+/** The gateway's base URL, without the part for an upstream: `…/v1/<account>/<gateway>/compat`. */
 const gatewayOf = (base_url: string): string => base_url.replace(/(\/v1\/[^/]+\/[^/]+)\/.*$/, '$1');
 
-/** A gateway to other providers. It reads every answer to its end, also without a client, and keeps some for a while. */
+/** A gateway that reads every answer to its end, even without a client, and stores some for a while. */
 export const cloudflare: Dialect = {
   ...PLAIN,
   name: 'cloudflare',
@@ -39,7 +39,7 @@ export const cloudflare: Dialect = {
   },
 };
 
-/** It passes prefixes on to Mistral, DeepSeek and Anthropic. */
+/** It forwards prefixes to Mistral, DeepSeek and Anthropic. */
 function continues(model: string): Prefill {
   if (isMistral(model) || /deepseek/i.test(model) || claudeContinues(model)) return true;
   return familyMayContinue(model);
@@ -50,7 +50,7 @@ function echoes(model: string): boolean | undefined {
   return continues(model) === undefined ? undefined : false;
 }
 
-/** One spelling for the prefixes of several providers; models have whatever names its operator gave them. */
+/** One syntax for the prefixes of several providers. Operators choose the model names. */
 export const litellm: Dialect = {
   ...PLAIN,
   name: 'litellm',
@@ -66,12 +66,12 @@ export const litellm: Dialect = {
   assistantMessage: ({ text }) => ({ role: 'assistant', content: text, prefix: true }),
 };
 
-/** Names of providers as they are listed (`Google AI Studio`), in the form in which they are asked for. */
+/** Converts a provider's display name (`Google AI Studio`) to the form used in requests. */
 const slugOf = (provider: string): string => provider.toLowerCase().replace(/[^a-z0-9/]+/g, '-');
 
 /**
- * The provider that began the answer is asked first, because the provider decides how it takes a prefix. Others
- * stay allowed: it may be down, which is why the answer was cut.
+ * Prefers the provider that began the answer, because its treatment of a prefix is known. Others stay allowed, because
+ * that provider may be down.
  */
 function routing({ request, first }: Interrupted): Readonly<Record<string, unknown>> {
   if (typeof first.provider !== 'string' || first.provider === '') return {};
@@ -79,7 +79,7 @@ function routing({ request, first }: Interrupted): Readonly<Record<string, unkno
   return { provider: { ...wanted, order: [slugOf(first.provider)] } };
 }
 
-/** Passes a trailing assistant message on: its effect depends on the model. */
+/** Forwards a trailing assistant message; its effect depends on the model. */
 export const openrouter: Dialect = {
   ...PLAIN,
   name: 'openrouter',
@@ -96,7 +96,7 @@ export const openrouter: Dialect = {
       'Whether the providers behind it get the message as it was sent: models that continue elsewhere are tried.',
   },
   addresses: ['openrouter.ai', '*.openrouter.ai'],
-  // Other gateways name the provider, too.
+  // Both are required, because other gateways also name the provider.
   sign: eventFingerprint(
     '`provider`, and an `id` that begins with `gen-`',
     ({ provider, id }) => typeof provider === 'string' && typeof id === 'string' && id.startsWith('gen-'),

@@ -8,7 +8,7 @@ import {
   withoutThinking,
 } from '../common/dialect.ts';
 
-/** Newer models are rendered so that a trailing assistant message stays open; templates of others close it. */
+/** Newer models leave a trailing assistant message open; the templates of others close it. */
 export const ollama: Dialect = {
   ...PLAIN,
   name: 'ollama',
@@ -28,7 +28,7 @@ export const lmstudio: Dialect = {
   echoes: false,
 };
 
-/** Always continues a trailing assistant message. Tools are described at the end of that very message. */
+/** Always continues a trailing assistant message. Describes tools at the end of that message. */
 export const tgi: Dialect = {
   ...PLAIN,
   name: 'tgi',
@@ -41,7 +41,7 @@ export const tgi: Dialect = {
   echoes: false,
 };
 
-/** Opens a new turn and puts the prefix behind it: where a turn begins with thinking, the prefix would be a thought. */
+/** Opens a new turn and appends the prefix: if turns begin with reasoning, the prefix would become part of it. */
 export const sglang: Dialect = {
   ...PLAIN,
   name: 'sglang',
@@ -54,7 +54,7 @@ export const sglang: Dialect = {
   prefillParameters: (interrupted) => ({ continue_final_message: true, ...withoutThinking(interrupted) }),
 };
 
-/** Fields for token ids are sent empty unless they are asked for. */
+/** Fields for token ids are present but empty by default. */
 const vllmSign: Fingerprint = {
   says: '`prompt_token_ids`, `token_ids`, or a `system_fingerprint` that begins with `vllm-`',
   isIn: ({ events }) =>
@@ -66,7 +66,7 @@ const vllmSign: Fingerprint = {
     ),
 };
 
-/** Both flags are needed: with the default `add_generation_prompt` the request is refused. */
+/** Both flags are required: with the default `add_generation_prompt` the request is refused. */
 export const vllm: Dialect = {
   ...PLAIN,
   name: 'vllm',
@@ -83,7 +83,7 @@ export const vllm: Dialect = {
   prefillParameters: () => ({ continue_final_message: true, add_generation_prompt: false, echo: false }),
 };
 
-/** The build's number and commit: `b0-unknown` where the server was not built from a git repository. */
+/** Build number and commit; `b0-unknown` for builds outside a git repository. */
 const BUILD = /^b\d+-(?:[0-9a-f]+|unknown)$/;
 
 const sign = eventFingerprint(
@@ -91,11 +91,11 @@ const sign = eventFingerprint(
   (event) => BUILD.test(String(event.system_fingerprint)) || 'timings' in event,
 );
 
-/** Below `/v1` whatever the base URL: only what imitates OpenAI is there without it as well. */
+/** Always below `/v1`; only OpenAI-compatible endpoints also exist without it. */
 const streamUrl = (base_url: string, id: string): string =>
   `${base_url.replace(/\/(v1\/?)?$/, '')}/v1/stream?conv_id=${id}`;
 
-/** Some builds repeat the prefix although `echo` is false. Older ones refuse a prefix while thinking is on. */
+/** Some builds repeat the prefix although `echo` is false. Older ones refuse a prefix while reasoning is enabled. */
 export const llamacpp: Dialect = {
   ...PLAIN,
   name: 'llamacpp',

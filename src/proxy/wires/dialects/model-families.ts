@@ -8,7 +8,7 @@ export function claudeContinues(model: string): boolean {
   return Number(major) < 4 || (Number(major) === 4 && minor !== undefined && Number(minor) <= 5);
 }
 
-/** Gemini 2, 3 and 3.1 continue a trailing model turn, and of later ones 3.5-flash alone, but not its `-lite`. */
+/** Gemini 2, 3 and 3.1 continue a trailing model turn; of later models only 3.5-flash does, without its `-lite`. */
 export const geminiContinues = (model: string): boolean =>
   /gemini-(?:2\.|3-|3\.1-|3\.5-flash(?!-lite)|pro-latest)/.test(model.toLowerCase());
 
@@ -17,12 +17,12 @@ const MISTRAL = /(?:mis|minis|magis|mix|pix|devs|codes)tral/;
 /** Models that repeat a prefix before they continue it. */
 export const isMistral = (model: string): boolean => MISTRAL.test(model.toLowerCase());
 
-/** GPT and Grok answer a trailing assistant message anew. Servers of the open-weight GPT continue it. */
+/** GPT and Grok restart after a trailing assistant message. Servers of the open-weight GPT continue it. */
 const STARTS_ANEW = /(?:^|[/.])(?:gpt-(?!oss)|chatgpt|o\d|grok)/;
 
 /**
- * What is known of a model by its name alone, where others than its maker serve it: false if its family refuses or begins
- * anew, and nothing of all others.
+ * What a model's name implies when another provider serves it: false if its family refuses or restarts, otherwise
+ * unknown.
  */
 export function familyMayContinue(model: string): false | undefined {
   const name = model.toLowerCase();

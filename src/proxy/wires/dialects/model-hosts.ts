@@ -15,11 +15,11 @@ export const anthropic: Dialect = {
       'Whether the endpoint has the rule of the Messages API: models that continue there are tried. That tools do no harm.',
   },
   addresses: ['api.anthropic.com'],
-  // Names that say nothing are of models that are newer than the rule.
+  // Names without a version belong to models that are newer than the rule.
   prefill: (model) => (claudeContinues(model) ? undefined : false),
   prefillWithTools: true,
   echoes: false,
-  // A thinking model wants a thinking block at the head of the message, which this endpoint never gave out.
+  // A reasoning model requires a thinking block at the beginning of the message, which this endpoint never returns.
   prefillParameters: ({ request: { thinking } }) =>
     isObject(thinking) ? { thinking: { type: 'disabled' } } : {},
 };
@@ -40,7 +40,7 @@ export const bedrock: Dialect = {
   echoes: false,
 };
 
-/** DeepSeek: chat prefix completion lives on another path, and takes the reasoning as well. */
+/** DeepSeek: chat prefix completion uses another path, and accepts the reasoning too. */
 export const deepseek: Dialect = {
   ...PLAIN,
   name: 'deepseek',
@@ -61,7 +61,7 @@ export const deepseek: Dialect = {
   prefillUrl: (base_url) => `${base_url.replace(/(\/(v1|beta))?\/?$/, '')}/beta`,
 };
 
-/** Gemini: a trailing assistant message becomes a model turn. Later models refuse to have it last. */
+/** Gemini: a trailing assistant message becomes a model turn, which later models refuse. */
 export const gemini: Dialect = {
   ...PLAIN,
   name: 'gemini',
@@ -97,7 +97,7 @@ export const groq: Dialect = {
   echoes: false,
 };
 
-/** Kimi: partial mode. Models that always think want their reasoning back. */
+/** Kimi: partial mode. Models that always reason require their reasoning back. */
 export const kimi: Dialect = {
   ...PLAIN,
   name: 'kimi',
@@ -124,13 +124,13 @@ const host = (name: DialectName, speakers: string, ...addresses: string[]): Dial
   addresses,
 });
 
-/** Clouds that serve open models. Nothing is known of any of them but its address. */
+/** Clouds for open models, of which only the address is known. */
 export const cerebras = host('cerebras', 'Cerebras', 'api.cerebras.ai');
 export const deepinfra = host('deepinfra', 'DeepInfra', 'api.deepinfra.com');
 export const fireworks = host('fireworks', 'Fireworks AI', 'api.fireworks.ai');
 export const together = host('together', 'Together AI', 'api.together.xyz', 'api.together.ai');
 
-/** Accepts a trailing assistant message, but starts the answer anew. */
+/** Accepts a trailing assistant message, but restarts the answer. */
 export const openai: Dialect = {
   ...PLAIN,
   name: 'openai',
@@ -143,7 +143,7 @@ export const openai: Dialect = {
   refusesAddedFields: true,
 };
 
-/** The same models. Its first event is about the prompt, and names neither answer nor model. */
+/** The same models. Its first event is about the prompt, and names neither the answer nor the model. */
 export const azure: Dialect = {
   ...openai,
   name: 'azure',
@@ -152,7 +152,7 @@ export const azure: Dialect = {
   sign: eventFingerprint('`prompt_filter_results`', (event) => 'prompt_filter_results' in event),
 };
 
-/** Its models are asked by a nudge, as those of OpenAI. */
+/** Its models get a nudge, like OpenAI's. */
 export const xai: Dialect = {
   ...PLAIN,
   name: 'xai',
@@ -165,7 +165,7 @@ export const xai: Dialect = {
 const CALL_ID = /^[a-zA-Z0-9]{9}$/;
 const CALL_ID_CHARACTERS = 9;
 
-/** Repeats the prefix in its first chunk or two, with the trailing space moved to the chunk after. */
+/** Repeats the prefix in its first one or two chunks; trailing white space moves to the next chunk. */
 export const mistral: Dialect = {
   ...PLAIN,
   name: 'mistral',
@@ -190,7 +190,7 @@ export const mistral: Dialect = {
           .slice(0, CALL_ID_CHARACTERS),
 };
 
-/** Thinking cannot be switched off in these, and partial mode is for answers without it. */
+/** These models always reason, and partial mode doesn't support reasoning. */
 const ALWAYS_THINKS = /thinking|qwq|qvq/;
 
 function qwenContinues(model: string): Prefill {
@@ -199,7 +199,7 @@ function qwenContinues(model: string): Prefill {
   return name.includes('qwen') ? true : undefined;
 }
 
-/** Partial mode, which does not go with thinking. */
+/** Partial mode, which doesn't support reasoning. */
 export const qwen: Dialect = {
   ...PLAIN,
   name: 'qwen',

@@ -1,6 +1,6 @@
 import type { PrefillManner } from '../../../plans/seam/mode.ts';
 
-/** How providers word "this model does not continue an assistant message", in a 400 or 422. */
+/** Providers' messages in a 400 or 422 for a model that doesn't continue an assistant message. */
 const SIGNATURES = [
   /does not support assistant message prefill|conversation must end with a user message/i,
   /requests ending with a model turn are not supported/i,
@@ -10,7 +10,7 @@ const SIGNATURES = [
   /final .?assistant.? message must start with a thinking block/i,
   /expected last role user or tool/i,
   /must be a user message, or an assistant message with prefix mode on/i,
-  // The request was accepted without the prefill, so what they do not know is one of its fields.
+  // The request was accepted without the prefill, so the unknown field is part of it.
   /extra inputs are not permitted|(?:unknown|unrecognized|unsupported) (?:request )?(?:parameter|argument|field|name)\b/i,
   /property .{1,64} is unsupported/i,
 ];
@@ -18,12 +18,12 @@ const SIGNATURES = [
 export const refusesPrefill = (message: string): boolean =>
   SIGNATURES.some((signature) => signature.test(message));
 
-/** Less text would not show how two answers compare. */
+/** Less text doesn't allow a comparison of two answers. */
 const COMPARED_CHARACTERS = 16;
 
 /**
- * The head of a continuation that could be joined in more than one way. Once the rest of the answer is known, got by a
- * nudge whose anchor was found, it shows what the target had made of the prefix.
+ * The head of a continuation that could be joined in more than one way. Once a nudge with a confirmed anchor has
+ * produced the rest, the head shows how the target treated the prefix.
  */
 export class PrefillDoubt {
   readonly #head: string;
@@ -34,13 +34,13 @@ export class PrefillDoubt {
     this.#delivered = delivered;
   }
 
-  /** `text`: the answer as it is known now. */
+  /** `text`: the answer as known now. */
   resolve(text: string): PrefillManner | undefined {
     const said = (from: number) => this.#isAt(text.slice(from).trimStart());
     const isExact = said(this.#delivered.length);
     const isRepeated = said(0);
     if (isExact === isRepeated) return undefined;
-    // An echo looks like an answer begun anew, which is far more frequent, and a nudge costs less than that.
+    // An echo looks like a restarted answer, which is far more frequent, and an unneeded nudge costs less.
     return isExact ? 'exact' : 'new_turn';
   }
 

@@ -1,17 +1,17 @@
 import { hash } from 'node:crypto';
 
-/** Of one upstream; what was needed longest ago is forgotten. A session of a few hundred turns has as many thoughts. */
+/** Per upstream; the least recently needed is dropped. A session of a few hundred turns has as many thoughts. */
 const SEALS_MAX = 20_000;
 
 /**
- * Thoughts that upstreams do not take back, because another provider has sealed them. Clients send them again with every
- * request of the conversation, among those that the upstream has sealed itself.
+ * Thoughts that upstreams don't accept back because another provider sealed them. Clients resend them with every
+ * request of the conversation, mixed with the upstream's own.
  */
 export class RefusedThoughts {
-  /** Digests of what seals them, by upstream: these come from the configuration, which bounds their number. */
+  /** Digests of the seals by upstream; the configuration bounds the number of upstreams. */
   readonly #seals = new Map<string, Set<string>>();
 
-  /** `seal`: a signature, or what is encrypted. Without one, nothing is remembered. */
+  /** `seal`: a signature or encrypted content. Empty seals are ignored. */
   remember(upstream: string, seal: string): void {
     if (seal === '') return;
     const seals = this.#seals.get(upstream) ?? new Set();
@@ -21,7 +21,7 @@ export class RefusedThoughts {
     if (seals.size > SEALS_MAX && oldest !== undefined) seals.delete(oldest);
   }
 
-  /** Which of all thoughts the upstream refuses; `undefined` where none is known. */
+  /** A test for thoughts that the upstream refuses; `undefined` if none are known. */
   of(upstream: string): ((seal: string) => boolean) | undefined {
     const seals = this.#seals.get(upstream);
     if (!seals) return undefined;
@@ -36,7 +36,7 @@ export class RefusedThoughts {
 
 const digestOf = (seal: string): string => hash('sha256', seal, 'base64url');
 
-/** Makes it the youngest. */
+/** Marks it as most recently needed. */
 function refresh(seals: Set<string>, digest: string): void {
   seals.delete(digest);
   seals.add(digest);

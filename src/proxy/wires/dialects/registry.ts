@@ -21,13 +21,12 @@ import {
   xai,
 } from './model-hosts.ts';
 
-/** An unknown server: whether it continues a trailing assistant message is tried once and remembered. */
+/** An unknown server. Whether it continues a trailing assistant message is tried once and remembered. */
 const generic: Dialect = { ...PLAIN, name: 'generic', about: { speakers: 'anything else' } };
 
 /**
- * Every dialect, by the name it has in the configuration; `scripts/generate-reference.mjs` makes the configuration know a
- * new one. The order is that in which signs are looked for: a gateway also shows the signs of the servers behind it,
- * and OpenAI's are what others imitate.
+ * All dialects by configuration name; `scripts/generate-reference.mjs` adds new ones to the configuration. The order is
+ * that of matching signs: gateways also show the signs of the servers behind them, and others imitate OpenAI's.
  */
 export const DIALECTS: Readonly<Record<DialectName, Dialect>> = {
   litellm,
@@ -67,12 +66,12 @@ const ADDRESSES = Object.values(DIALECTS).flatMap((dialect) =>
 
 const SIGNED = Object.values(DIALECTS).filter(({ sign }) => sign !== undefined);
 
-/** The dialect of this address; `undefined` where it says nothing. */
+/** The dialect for this address; `undefined` if unknown. */
 export function dialectAt(base_url: string): Dialect | undefined {
   const { hostname = '', host = '' } = URL.parse(base_url) ?? {};
   return ADDRESSES.find(({ hasPort, pattern }) => pattern.matches(hasPort ? host : hostname))?.dialect;
 }
 
-/** The dialect that leaves such traces; `undefined` where they say nothing. */
+/** The dialect that these samples identify; `undefined` if none. */
 export const dialectBehind = (traces: Samples): Dialect | undefined =>
   SIGNED.find(({ sign }) => sign?.isIn(traces));

@@ -11,22 +11,25 @@ import type { PrefillManner } from '../../../plans/seam/mode.ts';
 import { type Capabilities, REMEMBERED_FOR_MS } from './capability-memory.ts';
 import { DIALECTS } from './registry.ts';
 
-/** What was not found is not looked for again this long, unless an answer was cut: another replica may learn it meanwhile. */
+/**
+ * How long a failed lookup isn't repeated, except after an interruption: another replica may have learned something
+ * meanwhile.
+ */
 const ABSENT_FOR_MS = 60_000;
-/** Models are named by clients: a table of what was looked for must not grow with them, nor what one process stores in a day. */
+/** Clients name models, so the table of lookups and the daily number of stored findings must be bounded. */
 const SEARCHES_MAX = 10_000;
 const STORED_MAX = 1000;
 
 interface StoredCapabilitiesOptions {
   readonly notes: Notes;
-  /** Of the notes: all replicas have the same one. */
+  /** Owner of the notes, the same for all replicas. */
   readonly owner: Owner;
   readonly upstreams: Configuration['upstreams'];
   readonly time: Time;
   readonly log: Logger;
 }
 
-/** Which model of which upstream. */
+/** A model of an upstream. */
 export interface Subject {
   readonly upstream: string;
   readonly model: string;
@@ -35,19 +38,18 @@ export interface Subject {
 type OnFound = (found: Capabilities, remembered_for_ms: number) => void;
 
 /**
- * What replicas have learnt about models, as notes in the store: the next process knows it, and so does every other
- * replica that has the same store. It is looked for in the background and written behind. A store that fails is left
- * alone for a while, and then all is as it would be without.
+ * Findings about models as notes in the store, shared with later processes and with all replicas on the same store.
+ * Reads and writes happen in the background. A failing store is left alone for a while, as if there were none.
  */
 export class StoredCapabilities {
   readonly #options: StoredCapabilitiesOptions;
   readonly #patience: BestEffortStore;
-  /** When it may be looked for again, oldest first. */
+  /** When each lookup may be repeated, oldest first. */
   readonly #searches = new Map<string, number>();
   readonly #underWay = new Map<string, Promise<void>>();
-  /** Until when what this process has stored is kept, oldest first. */
+  /** Expiry of what this process has stored, oldest first. */
   readonly #stored = new Map<string, number>();
-  /** Records that the store did not take. */
+  /** Records that the store did not accept. */
   readonly #unsaved = new Map<string, () => string>();
   readonly #addresses = new Map<string, string>();
 
@@ -56,7 +58,7 @@ export class StoredCapabilities {
     this.#patience = new BestEffortStore(options, 'what was learnt about models is not shared');
   }
 
-  /** Looks for it, unless that was done lately. */
+  /** Looks it up in the background, unless that was done recently. */
   look(subject: Subject, onFound: OnFound): void {
     const name = this.#nameOf(subject);
     const now_ms = this.#options.time.now();
@@ -65,21 +67,21 @@ export class StoredCapabilities {
     void this.#search(name, subject, onFound);
   }
 
-  /** Looks for it now, and resolves once it was found or is not to be had: never later than requests wait for a store. */
+  /** Looks it up now. Resolves once found or unavailable, within the time limit for requests. */
   async find(subject: Subject, onFound: OnFound): Promise<void> {
     if (this.#patience.isResting) return;
     const name = this.#nameOf(subject);
     await (this.#underWay.get(name) ?? this.#search(name, subject, onFound));
   }
 
-  /** Stores it, once nothing is being looked for any more: `latest` may have more by then. */
+  /** Stores it once running lookups have ended; `latest` may include their results. */
   keep(subject: Subject, latest: () => Capabilities): void {
     const name = this.#nameOf(subject);
     const learnt_at_ms = this.#options.time.wall();
     if (this.#mayStore(name)) void this.#store(name, () => encodeCapabilities(latest(), learnt_at_ms));
   }
 
-  /** Stores what a store that failed did not take. To be called now and then; mostly there is nothing to do. */
+  /** Retries writes that failed earlier. Cheap, so call it often. */
   catchUp(): void {
     if (this.#unsaved.size === 0 || this.#patience.isResting) return;
     const unsaved = [...this.#unsaved];
@@ -137,8 +139,8 @@ export class StoredCapabilities {
   }
 
   /**
-   * Capabilities depend on the configured dialect of an upstream, and on the server at its address: another one is
-   * another subject. There is a digest of the address, because addresses may have keys in them.
+   * Capabilities depend on an upstream's dialect and address, so both are part of the name. The address is hashed,
+   * because it may contain keys.
    */
   #nameOf({ upstream, model }: Subject): string {
     return JSON.stringify([upstream, this.#addressOf(upstream), model]);
@@ -158,16 +160,16 @@ export class StoredCapabilities {
 
 const keyOf = (name: string): NoteKey => ({ kind: 'capabilities', name });
 
-/** Another form of the record gets another number: replicas of several versions may share a store. */
+/** Increase it with every change of format, because replicas of several versions may share a store. */
 const VERSION = 1;
 const MANNERS: ReadonlySet<unknown> = new Set<PrefillManner>(['exact', 'echo', 'new_turn']);
 
-/** A record of capabilities, for the notes of a store. `learnt_at_ms`: time of day. */
+/** Encodes capabilities for a note. `learnt_at_ms`: milliseconds since 1970. */
 export function encodeCapabilities({ prefill, keeps, dialect }: Capabilities, learnt_at_ms: number): string {
   return JSON.stringify({ version: VERSION, learnt_at_ms, prefill, keeps, dialect: dialect?.name });
 }
 
-/** `undefined` for what is no such record, or has anything in it that is not known here: half of it may mislead. */
+/** `undefined` for an invalid record, or one with unknown values: a partial record could mislead. */
 export function decodeCapabilities(
   text: string,
 ): (Capabilities & { readonly learnt_at_ms: number }) | undefined {

@@ -42,7 +42,7 @@ export class MessagesAnswerWriter extends BaseAnswerWriter implements AnswerWrit
     if (deltas.length === 0 || isLate || isOfTool) {
       if (intact) this.#showStructure(event, isLate);
       if (isOfTool && event.type === 'message_start') this.#showPending();
-      // Another replica that does not know that it ran would have it run again.
+      // Otherwise another replica could run the tool again.
       if (isOfTool) this.sink.storeFirst();
       return;
     }
@@ -59,7 +59,7 @@ export class MessagesAnswerWriter extends BaseAnswerWriter implements AnswerWrit
   }
 
   finish({ reason, finish, after, usage, stop_sequence }: Ending<MessagesEvent>): void {
-    // What only began was cut, where the provider did not come to its end.
+    // Without the provider's finish, pending events belong to something that was cut.
     if (finish) this.#showPending(true);
     else this.#pending.forget();
     this.#blocks.close(finish);
@@ -77,7 +77,7 @@ export class MessagesAnswerWriter extends BaseAnswerWriter implements AnswerWrit
     this.send(MESSAGE_STOP);
   }
 
-  /** The report has left together with the reason. */
+  /** The usage report was sent together with the reason. */
   finishRest(): void {
     this.send(MESSAGE_STOP);
   }
@@ -87,7 +87,7 @@ export class MessagesAnswerWriter extends BaseAnswerWriter implements AnswerWrit
     this.send(errorPayload(error));
   }
 
-  /** A client that counts only content gets some, if there is a block that it can be of. */
+  /** Sends an empty delta if a block is open, for clients that count only content. */
   override breakSilence(): boolean {
     this.send(this.#blocks.emptyDelta ?? pingPayload());
     return true;
@@ -97,7 +97,7 @@ export class MessagesAnswerWriter extends BaseAnswerWriter implements AnswerWrit
     this.send(pingPayload(holdfast));
   }
 
-  /** Before the block of the call ends, since a client that acts on the end must know by then. */
+  /** Sent before the call's block ends, because a client may act on that end. */
   protected override announceCut(call: SeenCall, cancel: Advisory): void {
     super.announceCut(call, cancel);
     this.#blocks.endCall(call.position);
@@ -108,16 +108,18 @@ export class MessagesAnswerWriter extends BaseAnswerWriter implements AnswerWrit
     const isWaiting = this.#pending.has(event);
     const begins = type === 'message_start' || type === 'content_block_start';
     const isRepeated = type === 'message_start' && (this.begun || isWaiting);
-    // There is one end, and it has a reason.
+    // The end is sent only once, with a reason.
     if (isRepeated || type === 'message_delta') return;
     if (!begins && this.begun && (block ? !isWaiting : this.#pending.isEmpty)) this.#blocks.pass(event);
-    // One sign of life before there is any other is as good as many.
+    // Before any content, a single ping is enough.
     else if ((begins || !block || isWaiting) && !(ping && isWaiting)) {
       if (this.#pending.add(event, isLate)) this.#showPending();
     }
   }
 
-  /** Thinking in the middle of the answer. At its head it is shown as it comes: whatever cuts it, it is thought again. */
+  /**
+   * Reasoning in the middle of the answer. At the beginning it is shown as it arrives, because a restart can repeat it.
+   */
   #isLate(event: MessagesEvent): boolean {
     const { type, block } = event;
     if (block?.kind !== 'thinking') return false;
@@ -125,12 +127,12 @@ export class MessagesAnswerWriter extends BaseAnswerWriter implements AnswerWrit
     return this.#pending.isHeld(block) && this.#pending.has(event);
   }
 
-  /** Shows what waited for something to be said. `half`: what is not whole, too. */
+  /** Shows events that waited for content. `half`: include incomplete ones. */
   #showPending(half = false): void {
     if (this.#pending.isEmpty) return;
     const wasBegun = this.begun;
     const events = this.#pending.drain(half);
-    // Half of a block that was held is of as little use to a client that gets it from another replica.
+    // A partial block is useless to a client that continues on another replica.
     if (events.some(({ block }) => block && this.#pending.isHeld(block))) this.sink.storeFirst();
     for (const event of events) this.#blocks.pass(event);
     if (wasBegun || !this.begun) return;
@@ -153,11 +155,11 @@ export class MessagesAnswerWriter extends BaseAnswerWriter implements AnswerWrit
     }
   }
 
-  /** A call that is held is shown when it is closed, and whole. */
+  /** Shows a held call as a whole once it is closed. */
   #showHeld(delta: ToolDelta, event: MessagesEvent): void {
     const shown = this.calls.show(delta);
     if (!shown) return;
-    // Later events about it are not needed any more.
+    // Drops later events of this call.
     this.calls.cancel(delta.index);
     this.#showPending();
     this.#blocks.call(shown, event);
@@ -175,7 +177,9 @@ export class MessagesAnswerWriter extends BaseAnswerWriter implements AnswerWrit
     if (delta.kind === 'tool_close') this.#blocks.endCall(positioned.index, [positioned]);
   }
 
-  /** What the provider reported, unless the answer as a whole is another. Clients rely on there being something. */
+  /**
+   * The provider's report, unless the logical answer differs from it. Never empty, because clients rely on a report.
+   */
   #report(usage: Usage | undefined, reported: MessagesUsage | undefined): MessagesUsage {
     if (!usage && reported) return reported;
     const report = reportOf(usage, this.#blocks.message?.usage, reported);

@@ -17,33 +17,33 @@ import {
 import { isProviderUse, unknownResultOf } from './provider-tools.ts';
 
 /**
- * Writes the blocks of one message, one after the other, numbered without gaps. A block that an interruption has cut
- * stays open, and its continuation is written into it. The end of text and of thinking waits for what comes after it:
- * while that is a call that is held, only an open block can have content that says nothing.
+ * Writes the blocks of one message in sequence, numbered without gaps. A block cut by an interruption stays open for
+ * its continuation. The end of text and reasoning waits for the next event: if that is a held call, only an open block
+ * can carry empty deltas.
  */
 export class MessagesBlockWriter {
   readonly #sink: AnswerSink;
   readonly #blocks = new ShownBlocks();
-  /** The block that is open, unless it is that of a call which is shown while it comes. */
+  /** The open block, except for a call that is shown live. */
   #open: ShownBlock | undefined;
-  /** The last event that was shown in it. */
+  /** The last event shown in it. */
   #source: MessagesEvent | undefined;
-  /** The event that ends it, once that has come. */
+  /** The pending event that ends it, if any. */
   #stop: { readonly payload: string; readonly deltas: readonly Delta[] } | undefined;
-  /** What is missing of a call that another replica has shown the beginning of. */
+  /** The missing arguments of a call that another replica began to show. */
   #rest = '';
 
   constructor(sink: AnswerSink) {
     this.#sink = sink;
   }
 
-  /** The message as it began; undefined before it did. */
+  /** The message as it began; undefined before. */
   get message(): Readonly<Record<string, unknown>> | undefined {
     const message = this.#blocks.start?.message;
     return isObject(message) ? message : undefined;
   }
 
-  /** There is something besides thinking. */
+  /** Whether there is content besides reasoning. */
   get answers(): boolean {
     return this.#blocks.answers;
   }
@@ -54,30 +54,30 @@ export class MessagesBlockWriter {
     const call = latest && calls[this.#blocks.callOf(latest)];
     if (call?.state === 'open') return;
     this.#open = latest;
-    // Nothing can be added to what is signed.
+    // Signed blocks can't be extended.
     if (latest?.isSigned) this.#stop = { payload: blockStop(latest.index), deltas: [] };
     if (latest && call?.state === 'closed')
       this.#rest = normalisedArguments(call.arguments).slice(latest.arguments.length);
   }
 
-  /** Content that says nothing, of the block that is open; undefined where none is, or none that could have any. */
+  /** An empty delta for the open block; undefined if there is none, or its type doesn't allow it. */
   get emptyDelta(): string | undefined {
     const open = this.#open ?? this.#blocks.latest;
     const delta = open && EMPTY_DELTAS[open.type];
     return delta && blockDelta(open.index, delta);
   }
 
-  /** Sends the end that waited for what comes after it. */
+  /** Sends the pending end of a block. */
   settle(): void {
     const stop = this.#stop;
     this.#stop = undefined;
     if (stop && this.#open) this.#end(this.#open, stop.payload, stop.deltas);
   }
 
-  /** Shows an event as it came, in the place that it has in this message. */
+  /** Shows an event verbatim, at its index in this message. */
   pass(event: MessagesEvent): void {
     const { type, payload, parsed, block, deltas, ping } = event;
-    // To a client that counts only content, it is no sign of life.
+    // Clients that count only content ignore pings.
     if (ping && this.#stop) {
       this.#send(this.emptyDelta ?? payload);
       return;
@@ -95,7 +95,7 @@ export class MessagesBlockWriter {
     }
   }
 
-  /** `isWhole`: it is all that the event says. */
+  /** `isWhole`: the event has no other content. */
   say(delta: Prose, event: MessagesEvent, isWhole: boolean): void {
     this.settle();
     const { type, parsed, payload } = event;
@@ -110,16 +110,16 @@ export class MessagesBlockWriter {
     else this.#send(payload, [delta], kind === 'thinking' || !isPlainText(parsed));
   }
 
-  /** A whole call. */
+  /** Writes a whole call. */
   call(call: ShownFragment, event: MessagesEvent): void {
-    // Of a call no part is of use, so the journal has all of it with the first of its events.
+    // A partial call is useless, so the journal has all of it with the first event.
     this.#sink.storeFirst();
     const block = this.beginCall(call, event);
     this.#send(blockDelta(block.index, inputDelta(call.arguments)));
     this.#end(block);
   }
 
-  /** The beginning of a call that is shown while it comes. */
+  /** Begins a call that is shown live. */
   beginCall({ start, deltas }: ShownFragment, event: MessagesEvent): ShownBlock {
     this.close(event);
     const { id, name, extra } = start ?? {};
@@ -135,13 +135,13 @@ export class MessagesBlockWriter {
     if (block) this.#send(blockDelta(block.index, inputDelta(text)), deltas);
   }
 
-  /** The call is closed, as `deltas` say, or was cancelled. */
+  /** Ends a call that was closed by `deltas`, or cancelled. */
   endCall(position: number, deltas: readonly Delta[] = []): void {
     const block = this.#blocks.ofCall(position);
     if (block) this.#end(block, blockStop(block.index), deltas);
   }
 
-  /** Ends what is open, because of `event`, if any. */
+  /** Ends the open block because of `event`, if any. */
   close(event: MessagesEvent | undefined): void {
     this.settle();
     const open = this.#open;
@@ -151,11 +151,11 @@ export class MessagesBlockWriter {
     if (this.#rest !== '') this.#send(blockDelta(open.index, inputDelta(this.#rest)));
     this.#rest = '';
     this.#end(open);
-    // What was too long to be held was cut, and goes without a result of its own.
+    // A provider tool's call that was too long to be held was cut, and has no result.
     if (isProviderUse(open.type)) this.answerUses();
   }
 
-  /** Says of the tools that the provider was running that nothing is known of their results. */
+  /** Adds results for provider tools that were running, stating that their results are unknown. */
   answerUses(): void {
     for (const use of this.#blocks.unansweredUses) {
       const result = unknownResultOf(use);
@@ -165,7 +165,7 @@ export class MessagesBlockWriter {
     }
   }
 
-  /** Opens a block as the provider does, unless there is one that another attempt has left. */
+  /** Opens a block like the provider, unless another attempt left one open. */
   #openAs(event: MessagesEvent): void {
     const { payload, parsed, block, deltas } = event;
     const type = block?.type ?? '';
@@ -199,8 +199,8 @@ export class MessagesBlockWriter {
   }
 
   /**
-   * Thinking that was cut and then thought again goes by the signature of what the answer rests on: without any, no
-   * provider would take the message back.
+   * Reasoning that was cut and repeated gets the signature of the new reasoning: without one, no provider would accept
+   * the message back.
    */
   #signatureFrom(event: MessagesEvent | undefined): string | undefined {
     if (!event || event.thoughts === this.#source?.thoughts) return undefined;

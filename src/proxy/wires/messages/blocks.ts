@@ -2,51 +2,51 @@ import { isObject } from '../../../lib/json.ts';
 import { type MessagesPayload, typeOf } from './event.ts';
 import { noteUse, type ProviderUses } from './provider-tools.ts';
 
-/** A content block as the client has it. */
+/** A content block as the client has seen it. */
 export interface ShownBlock {
   readonly index: number;
-  /** `type` of the block. */
+  /** The block's `type`. */
   readonly type: string;
-  /** Of a call: what was sent of its arguments. */
+  /** For calls: the arguments sent so far. */
   arguments: string;
-  /** Thinking that was signed. */
+  /** The block is signed reasoning. */
   isSigned: boolean;
 }
 
-/** Where an answer stands, by the events that its client got. */
+/** The state of an answer, derived from the events sent to its client. */
 export class ShownBlocks {
-  /** `message_start` as it was sent, once it was. */
+  /** `message_start` as sent; undefined before. */
   start: MessagesPayload | undefined;
-  /** There is something besides thinking. */
+  /** Whether there is content besides reasoning. */
   answers = false;
   readonly #open = new Map<number, ShownBlock>();
-  /** Indexes of the blocks of calls, by the positions of the calls. */
+  /** Block indices of calls, by the calls' positions. */
   readonly #calls: number[] = [];
-  /** Those that have no result. */
+  /** Provider tool uses without a result. */
   readonly #uses: ProviderUses = new Map();
   #next = 0;
 
-  /** The one that began last of those that are open. */
+  /** The open block that began last. */
   get latest(): ShownBlock | undefined {
     return Array.from(this.#open.values()).at(-1);
   }
 
-  /** The block of the call at this position, while it is open. */
+  /** The open block of the call at this position. */
   ofCall(position: number): ShownBlock | undefined {
     return this.#open.get(this.#calls[position] ?? -1);
   }
 
-  /** The position of the call that this block is of. */
+  /** The position of this block's call. */
   callOf({ index }: ShownBlock): number {
     return this.#calls.indexOf(index);
   }
 
-  /** Of tools that the provider runs. */
+  /** Provider tool uses without a result. */
   get unansweredUses(): readonly Readonly<Record<string, unknown>>[] {
     return [...this.#uses.values()];
   }
 
-  /** `start`: the block as it begins, unless it is text or thinking. */
+  /** `start`: the initial block; omitted for text and reasoning. */
   begin(type: string, start?: Readonly<Record<string, unknown>>): ShownBlock {
     if (start) noteUse(this.#uses, start);
     const block = { index: this.#next++, type, arguments: '', isSigned: false };
@@ -60,7 +60,7 @@ export class ShownBlocks {
     this.#open.delete(index);
   }
 
-  /** Learns from an event that was sent, here or elsewhere. */
+  /** Updates the state with an event that was sent by any replica. */
   add(payload: string): void {
     switch (typeOf(payload)) {
       case 'message_start':
@@ -78,7 +78,7 @@ export class ShownBlocks {
         return;
       }
       case 'content_block_delta':
-        // Nearly all are text, which changes nothing.
+        // Nearly all deltas are text, which doesn't change the state.
         if (/"(?:input_json|signature)_delta"/.test(payload))
           this.#addDelta(JSON.parse(payload) as MessagesPayload);
     }

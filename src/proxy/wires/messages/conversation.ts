@@ -13,7 +13,9 @@ import {
 } from '../common/conversation.ts';
 import type { MessageParam, MessagesRequest } from './request.ts';
 
-/** Messages of content blocks. Results of calls are blocks in messages of the user; instructions are no message. */
+/**
+ * Messages made of content blocks. Tool results are blocks in user messages; instructions are separate from messages.
+ */
 export const messagesConversation: Conversation<MessagesRequest> = {
   messagesOf: ({ messages }) => messages,
   sentIn: ({ messages }) => messages,
@@ -43,12 +45,12 @@ function partOf({ role, content }: MessageParam): ConversationPart {
   return { kind: blocks.length > 0 && blocks.every(answersUse) ? 'result' : 'user', calls, results, sayings };
 }
 
-/** Of the client's tools, and of those that the provider runs. */
+/** Uses of client tools and of provider tools. */
 const usesTool = ({ type }: Block): boolean => typeof type === 'string' && type.endsWith('tool_use');
 
 const answersUse = ({ tool_use_id }: Block): boolean => tool_use_id !== undefined;
 
-/** Thoughts are nothing that was said, and mostly sealed. */
+/** Reasoning is left out: it isn't part of the conversation, and usually encrypted. */
 function sayingOf(role: string, block: Block): Saying[] {
   const { type, text, id, name, input, content, tool_use_id } = block;
   if (type === 'thinking' || type === 'redacted_thinking') return [];
@@ -68,10 +70,10 @@ const outputOf = (content: unknown): string =>
     : written(content);
 
 /**
- * Instructions are the end of the last thing the user says: a conversation takes no other role, and with another `system` the
- * provider reads all messages without its prompt cache. Only where it refuses that, they are the end of `system`. What belongs
- * to tool results is a block after them in their own message, which they must begin, or the end of the last one. What the
- * client has put there stays as it was up to that place.
+ * Instructions are appended to the last user message: conversations support no other role, and a changed `system` would
+ * make the provider read all messages without its prompt cache. If the provider refuses that, they are appended to
+ * `system`. Hints about tool results become a block after the results in the same message, which must begin with them,
+ * or part of the last result. The client's content before that place stays unchanged.
  */
 export const messagesNotices: WireNotices = {
   answeredCalls({ messages }) {
@@ -91,7 +93,7 @@ export const messagesNotices: WireNotices = {
   },
 };
 
-/** A request for the rest of an answer ends with a message of ours, which the notice does not belong to. */
+/** A continuation ends with a message of our own, which must not carry the notice. */
 function withLastTurn(request: Fields, text: string, asked: Fields): Fields | undefined {
   const messages = messagesOf(request);
   const last = messagesOf(asked).findLast((message) => isObject(message) && message.role === 'user');
@@ -124,7 +126,7 @@ const messagesOf = ({ messages }: Fields): readonly unknown[] => (Array.isArray(
 
 const contentOf = (message: unknown): unknown => (isObject(message) ? message.content : undefined);
 
-/** None where the content is a string. */
+/** Empty if the content is a string. */
 function blocksOf(message: unknown): readonly Block[] {
   const content = contentOf(message);
   return Array.isArray(content) ? (content as Block[]) : [];

@@ -23,7 +23,7 @@ import { MessagesReader } from './reader.ts';
 
 const NOTHING: DeliveredEvent = { deltas: [] };
 
-/** Events of `/v1/messages` as they were delivered. */
+/** Delivered events of `/v1/messages`. */
 export const messagesDeliveredEvents: DeliveredEvents<MessagesEvent> = {
   showsCloses: true,
 
@@ -73,10 +73,10 @@ export const messagesDeliveredEvents: DeliveredEvents<MessagesEvent> = {
 };
 
 class MessagesDeliveredReader implements DeliveredReader {
-  /** Positions of calls by the indexes of their blocks; other blocks have none. */
+  /** Positions of calls by block index; undefined for other blocks. */
   readonly #blocks = new Map<unknown, number | undefined>();
   readonly #uses: ProviderUses = new Map();
-  /** Open blocks of tools that the provider runs, by index. */
+  /** Open blocks of provider tools, by index. */
   readonly #provided = new Map<
     unknown,
     { readonly start: Readonly<Record<string, unknown>>; json: string }
@@ -127,7 +127,7 @@ class MessagesDeliveredReader implements DeliveredReader {
     return { deltas: [{ kind: 'tool_arguments', index, text: partial_json }] };
   }
 
-  /** A block that began before the replayed events is that of the latest call, if it is of any. */
+  /** A block from before the replayed events can only be that of the latest call. */
   #callAt({ index }: MessagesPayload, calls: number): number | undefined {
     if (this.#blocks.has(index)) return this.#blocks.get(index);
     return calls > 0 ? calls - 1 : undefined;

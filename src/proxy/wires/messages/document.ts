@@ -8,14 +8,14 @@ import {
 } from '../common/document.ts';
 import type { MessagesPayload } from './event.ts';
 
-/** A content block that is being put together. */
+/** An unfinished content block. */
 interface OpenBlock {
   readonly fields: OpenFields;
-  /** The JSON of its `input`, as far as it was sent. */
+  /** The JSON of its `input` received so far. */
   json: string;
 }
 
-/** Puts a message together, as Anthropic's own SDKs do. */
+/** Assembles a message like Anthropic's own SDKs. */
 class MessageFold implements DocumentFold {
   extra_bytes = 0;
   #message: OpenFields | undefined;
@@ -40,7 +40,7 @@ class MessageFold implements DocumentFold {
         return;
       }
       case 'message_delta':
-        // Totals of the whole message; those that do not apply are left out.
+        // Totals for the whole message, without the ones that don't apply.
         if (isObject(usage)) overlay(this.#usage, usage);
         if (this.#message) this.#conclude(this.#message, { ...more, ...(delta as object | null) });
     }
@@ -90,16 +90,16 @@ class MessageFold implements DocumentFold {
   }
 }
 
-/** The block as it is in a message. `undefined` for half a call, which is never to look like a whole one. */
+/** The finished block. `undefined` for an incomplete call, which must never look complete. */
 function contentOf({ fields, json }: OpenBlock): object | undefined {
   if (json === '') return fields;
   const input = parsedJson(json);
   if (input !== undefined) return { ...fields, input };
-  // A client must not carry out what the provider does itself.
+  // Clients don't execute provider tools, so their input may be incomplete.
   return fields.type === 'tool_use' ? undefined : fields;
 }
 
-/** Documents of `/v1/messages`. */
+/** The documents of `/v1/messages`. */
 export const messagesDocument: WireDocument = {
   streamFields: () => ({ stream: true }),
   fold: () => new MessageFold(),

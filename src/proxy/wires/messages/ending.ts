@@ -17,20 +17,20 @@ const STOP_REASONS: ReadonlyMap<string, string> = new Map([
   ['content_filter', 'refusal'],
 ]);
 
-/** A `stop_reason` as a finish reason; one of its own, such as `pause_turn`, stays as it is. */
+/** Converts a `stop_reason` to a finish reason; unknown ones, such as `pause_turn`, stay unchanged. */
 export const finishReasonOf = (stop_reason: string): string => REASONS.get(stop_reason) ?? stop_reason;
 
-/** A finish reason as a `stop_reason`. */
+/** Converts a finish reason to a `stop_reason`. */
 export const stopReasonOf = (finish: string): string => STOP_REASONS.get(finish) ?? finish;
 
 const INPUT_FIELDS = ['input_tokens', 'cache_creation_input_tokens', 'cache_read_input_tokens'] as const;
 
-/** A report as it is on the wire. */
+/** A usage report in the wire's format. */
 export type MessagesUsage = Readonly<Record<string, unknown>>;
 
 /**
- * A cumulative report in the terms of chat, where the prompt counts whole, whether it was cached or not; the wire's own
- * fields are kept. `start`: that of `message_start`, which older reports leave the input to.
+ * Converts a cumulative report to the format of chat completions, in which the prompt includes cached tokens; the
+ * wire's own fields are kept. `start`: the report in `message_start`, which older reports rely on for the input.
  */
 export function usageOf(report: unknown, start: unknown): Usage | undefined {
   if (!isObject(report) || typeof report.output_tokens !== 'number') return undefined;
@@ -47,12 +47,13 @@ export function usageOf(report: unknown, start: unknown): Usage | undefined {
 }
 
 /**
- * The report that goes with the end of an answer: what is `reported`, with the tokens of all of it, `usage`. The input is
- * that of the answer's own beginning, `start`, whichever attempt continued it.
+ * The report at the end of an answer: `reported`, with the total `usage`. Its input is that of the answer's beginning,
+ * `start`, regardless of the attempts that continued it.
  */
 export function reportOf(usage: Usage | undefined, start: unknown, reported: unknown): MessagesUsage {
   const input = inputOf(start);
-  // Some gateways begin with zeros, and say at the end what it was: of a continuation that is more than was asked.
+  // Some gateways start with zeros and report the input at the end; for a continuation, that exceeds the client's
+  // prompt.
   const isTold = Object.values(input).some((tokens) => tokens > 0);
   const output_tokens = usage?.completion_tokens ?? 0;
   if (usage && !isTold) {
@@ -68,7 +69,7 @@ export function reportOf(usage: Usage | undefined, start: unknown, reported: unk
   return { ...reported, ...Object.fromEntries(shared), output_tokens };
 }
 
-/** What a report says of the prompt, by its fields; nothing for what is no report. */
+/** A report's fields about the prompt; empty if it isn't a report. */
 export function inputOf(usage: unknown): Record<string, number> {
   if (!isObject(usage)) return {};
   return Object.fromEntries(

@@ -2,7 +2,7 @@ import { isObject } from '../../../lib/json.ts';
 import type { AnswerEvent } from '../common/wire.ts';
 import { stopReasonOf } from './ending.ts';
 
-/** An event of `/v1/messages` as providers send it; every field may be missing and more may be there. */
+/** An event of `/v1/messages` from a provider. Any field may be missing, and others may exist. */
 export interface MessagesPayload {
   readonly type?: unknown;
   readonly index?: unknown;
@@ -14,33 +14,33 @@ export interface MessagesPayload {
 }
 
 /**
- * What a content block is to us. `sealed` ones, tools that the provider runs itself among them, say nothing that could
- * be continued: they pass as they come, and whole.
+ * The kind of a content block. `sealed` blocks, including provider tools, can't be continued: they pass unchanged and
+ * whole.
  */
 export type BlockKind = 'text' | 'thinking' | 'tool' | 'sealed';
 
 /** A content block of one attempt. */
 export interface SourceBlock {
   readonly kind: BlockKind;
-  /** `type` of the block. */
+  /** The block's `type`. */
   readonly type: string;
-  /** The run's number of a tool call. */
+  /** The run's index of a tool call. */
   readonly call?: number;
 }
 
-/** An event of the answer. */
+/** An event that is part of the answer. */
 export interface MessagesEvent extends AnswerEvent {
-  /** As it came, on one line. */
+  /** Verbatim, on one line. */
   readonly payload: string;
   readonly parsed: MessagesPayload;
   readonly type: string;
-  /** The block that it is part of. */
+  /** The event's block. */
   readonly block?: SourceBlock;
-  /** What the attempt thought, as far as it is signed. */
+  /** The attempt's signed reasoning so far. */
   readonly thoughts: readonly Thought[];
 }
 
-/** A block at the head of an answer that its provider takes back only as it was. */
+/** A block at the beginning of an answer that the provider accepts back only verbatim. */
 export type Thought =
   | { readonly type: 'thinking'; readonly thinking: string; readonly signature: string }
   | { readonly type: 'redacted_thinking'; readonly data: unknown };
@@ -57,10 +57,10 @@ export function kindOf(type: string): BlockKind {
   }
 }
 
-/** At the head of a payload, where all servers write it; anywhere else it may be the type of a nested object. */
+/** Only at the beginning of a payload, where all servers put it: elsewhere it may be the type of a nested object. */
 const LEADING_TYPE = /^\{\s*"type"\s*:\s*"([a-z_]+)"/;
 
-/** The type of an event, which is its name. Empty if it has none. */
+/** The type of an event, which is also its name. Empty if it has none. */
 export function typeOf(payload: string): string {
   const leading = LEADING_TYPE.exec(payload)?.[1];
   if (leading !== undefined) return leading;
@@ -85,7 +85,7 @@ export const inputDelta = (partial_json: string) => ({ type: 'input_json_delta',
 
 export const blockStop = (index: number): string => JSON.stringify({ type: 'content_block_stop', index });
 
-/** The end of a message, but for its report. `stop_sequence`: what ended it, if one did. */
+/** The end of a message, without its usage report. `stop_sequence`: the one that ended it, if any. */
 export const messageDelta = (reason: string, stop_sequence?: string): MessagesPayload => ({
   type: 'message_delta',
   delta:
@@ -94,15 +94,15 @@ export const messageDelta = (reason: string, stop_sequence?: string): MessagesPa
       : { stop_reason: 'stop_sequence', stop_sequence },
 });
 
-/** With our own object, if any, which no SDK looks at there. */
+/** A ping that may carry our own object, which SDKs ignore. */
 export const pingPayload = (holdfast?: object): string =>
   JSON.stringify({ type: 'ping', ...(holdfast && { holdfast }) });
 
-/** How a block begins of which nothing was said yet. */
+/** An empty block. */
 export const blankBlock = (type: string): object =>
   type === 'text' ? { type, text: '' } : { type, thinking: '', signature: '' };
 
-/** {@link textDelta} says all that this event does. */
+/** Whether {@link textDelta} can rebuild this event. */
 export function isPlainText(event: MessagesPayload): boolean {
   const { delta } = event;
   return Object.keys(event).length === 3 && isObject(delta) && Object.keys(delta).length === 2;
@@ -125,7 +125,7 @@ const TYPES: Readonly<Record<string, string>> = {
   quota: 'billing_error',
 };
 
-/** An error as this wire has it. `error`: in the OpenAI shape; what that has besides is kept. */
+/** An error in this wire's format. `error`: in the OpenAI format; its additional fields are kept. */
 export function errorPayload(error: object): string {
   const { type, param: _, ...rest }: { type?: unknown; param?: unknown; code?: unknown } = { ...error };
   const known = TYPES[String(rest.code)] ?? TYPES[String(type)] ?? 'api_error';

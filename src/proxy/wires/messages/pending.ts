@@ -1,12 +1,12 @@
 import type { MessagesEvent, SourceBlock } from './event.ts';
 
-/** What is held back at most: what is longer is shown as it comes. */
+/** Maximum size of held events; beyond it, they are shown as they arrive. */
 const CHARACTERS_MAX = 1024 * 1024;
 
 /**
- * Events that are not to be shown before something is said: the beginning of the message and of blocks, pings. Blocks of
- * which half is of no use, and cannot be taken back, are held until they are whole: the use of a tool that the provider
- * runs, its result, and thinking in the middle of an answer, which is refused without its signature.
+ * Events to be held until there is content: the beginning of the message and of blocks, and pings. Some blocks are
+ * useless if partial and can't be withdrawn, so they are held until complete: a provider tool's use, its result, and
+ * reasoning in the middle of an answer, which is refused without its signature.
  */
 export class PendingEvents {
   #events: MessagesEvent[] = [];
@@ -17,29 +17,32 @@ export class PendingEvents {
     return this.#events.length === 0;
   }
 
-  /** Something besides thinking waits. */
+  /** Whether something besides reasoning is held. */
   get answers(): boolean {
     return Array.from(this.#held).some(({ type }) => !isThinking(type));
   }
 
-  /** UTF-16 units of reasoning that wait. */
+  /** UTF-16 units of reasoning held. */
   get reasoning(): number {
     const deltas = this.#events.flatMap((event) => event.deltas);
     return deltas.reduce((sum, delta) => sum + (delta.kind === 'reasoning' ? delta.text.length : 0), 0);
   }
 
-  /** The message has begun, or the event is of a block that waits. */
+  /** Whether an event of the same type, or of the same block, is held. */
   has({ type, block, ping }: MessagesEvent): boolean {
     if (block) return this.#events.some((event) => event.block === block);
     return this.#events.some((event) => event.type === type && event.ping === ping);
   }
 
-  /** The block waits until it is whole, or did. */
+  /** Whether the block is or was held until complete. */
   isHeld(block: SourceBlock): boolean {
     return this.#held.has(block);
   }
 
-  /** True if what waits is to be shown now. `isLate`: what would be shown of it at once must wait until it is whole. */
+  /**
+   * Holds an event. Returns true if held events must be shown now. `isLate`: the block must be held until it is
+   * complete.
+   */
   add(event: MessagesEvent, isLate: boolean): boolean {
     const { type, block, payload } = event;
     this.#events.push(event);
@@ -50,7 +53,7 @@ export class PendingEvents {
     return type === 'content_block_stop' || this.#isOverdue;
   }
 
-  /** What may be shown, in order. `half`: with what is not whole. */
+  /** Releases events in order. `half`: include incomplete blocks. */
   drain(half: boolean): readonly MessagesEvent[] {
     const events = this.#events;
     const ended = new Set(

@@ -7,20 +7,19 @@ type Block = Readonly<Record<string, unknown>>;
 
 const NO_DELTAS: readonly Delta[] = [];
 
-/** The use of a tool that the provider runs; `tool_use` is the client's to carry out. */
+/** Whether it is the use of a provider tool; `tool_use` is for the client. */
 export const isProviderUse = (type: string): boolean => type.endsWith('_tool_use');
 const isProviderResult = (type: string): boolean => type.endsWith('_tool_result');
 export const isProviderBlock = (type: string): boolean => isProviderUse(type) || isProviderResult(type);
 
 const named = (value: unknown): string => (typeof value === 'string' ? value : '');
 
-/** Uses of tools that the provider runs, by id, in the order in which they began. */
+/** Uses of provider tools by id, in order of appearance. */
 export type ProviderUses = Map<unknown, Block>;
 
 /**
- * What the end of a block says of the tools that the provider runs: a tool runs from the end of its use on, for half an
- * input cannot be run. `uses`: those of the attempt that have ended. `start`: the block as it began; `json`: what came of
- * its input.
+ * The deltas of provider tools at the end of a block. A tool runs once its use is complete, because it needs its whole
+ * input. `uses`: the attempt's complete uses. `start`: the initial block; `json`: its input.
  */
 export function providerToolDeltas(uses: ProviderUses, start: Block, json: string): readonly Delta[] {
   const type = named(start.type);
@@ -31,7 +30,7 @@ export function providerToolDeltas(uses: ProviderUses, start: Block, json: strin
   }
   if (!isProviderResult(type)) return NO_DELTAS;
   const id = named(start.tool_use_id);
-  // A paused turn continues from a use that the request brings.
+  // A paused turn continues from a use in the request.
   const use = uses.get(id);
   const name = named(use?.name) || type.replace(/_tool_result$/, '');
   return [{ kind: 'provider_tool_end', id, name, items: use ? [use, start] : [start] }];
@@ -42,7 +41,7 @@ export interface PausedUse {
   readonly name: string;
 }
 
-/** The uses at which the last turn of a request was paused (`pause_turn`): its provider continues with them. */
+/** The uses at which the request's last turn paused (`pause_turn`), and from which its provider continues. */
 export function pausedUses({ messages }: Pick<MessagesRequest, 'messages'>): readonly PausedUse[] {
   const last = messages.at(-1);
   if (last?.role !== 'assistant' || !Array.isArray(last.content)) return [];
@@ -54,16 +53,16 @@ export function pausedUses({ messages }: Pick<MessagesRequest, 'messages'>): rea
   }));
 }
 
-/** Keeps those of the uses that have no result. `start`: a block begins. */
+/** Tracks uses without a result. `start`: the initial block. */
 export function noteUse(unanswered: ProviderUses, start: Block): void {
   const type = named(start.type);
   if (isProviderUse(type)) unanswered.set(start.id, start);
   else if (isProviderResult(type)) unanswered.delete(start.tool_use_id);
-  // A program that calls a tool of the client's continues once the client has carried it out.
+  // A program that calls a client tool continues once the client has executed it.
   else if (type === 'tool_use' && isObject(start.caller)) unanswered.delete(start.caller.tool_id);
 }
 
-/** The result of a use that has none: without any, its provider refuses the message when it is sent back. */
+/** A result for a use that has none: the provider would refuse the message without one. */
 export function unknownResultOf({ type, id, name }: Block): Block {
   if (type === 'mcp_tool_use') {
     const content = [{ type: 'text', text: UNKNOWN_RESULT }];

@@ -28,9 +28,9 @@ export type MessagesReading = WireEvent<MessagesEvent>;
 
 const NO_DELTAS: readonly Delta[] = [];
 
-/** A block while it comes. */
+/** A block in progress. */
 interface OpenBlock extends SourceBlock {
-  /** As it began. */
+  /** The initial block. */
   readonly start: Readonly<Record<string, unknown>>;
   thinking: string;
   arguments: string;
@@ -39,7 +39,7 @@ interface OpenBlock extends SourceBlock {
 /** Reads the events of one attempt on `/v1/messages`. */
 export class MessagesReader implements WireReader<MessagesEvent> {
   readonly samples: MessagesPayload[] = [];
-  /** Thinking at the head of the answer that is whole and signed, which its provider takes back only as it was. */
+  /** Complete, signed reasoning at the beginning of the answer, which the provider accepts back only verbatim. */
   readonly sealed: Thought[] = [];
   readonly #nextCall: () => number;
   readonly #blocks = new Map<number, OpenBlock>();
@@ -47,10 +47,10 @@ export class MessagesReader implements WireReader<MessagesEvent> {
   readonly #paused: readonly PausedUse[];
   #isBegun = false;
   #startUsage: unknown;
-  /** Something other than thinking has come. */
+  /** Something other than reasoning has arrived. */
   #answers = false;
 
-  /** `paused`: uses that the provider continues with as soon as the message begins. */
+  /** `paused`: uses with which the provider continues at the beginning of the message. */
   constructor(nextCall: () => number, paused: readonly PausedUse[] = []) {
     this.#nextCall = nextCall;
     this.#paused = paused;
@@ -58,7 +58,7 @@ export class MessagesReader implements WireReader<MessagesEvent> {
 
   read(message: EventSourceMessage): MessagesReading {
     const payload = dataOf(message);
-    // No part of this wire, but gateways in front of other wires end every stream with it.
+    // Not part of this wire, but gateways in front of other wires end every stream with it.
     if (payload.trim() === '[DONE]') return { kind: 'done' };
     let parsed: unknown;
     try {
@@ -99,7 +99,7 @@ export class MessagesReader implements WireReader<MessagesEvent> {
     }
   }
 
-  /** What a paused turn was at runs from here on: its result may be the first that is heard of it. */
+  /** Starts the tools of a paused turn, whose results may be the first events about them. */
   #begin(parsed: MessagesPayload, type: string, payload: string): MessagesEvent {
     const running = this.#paused.map(({ id, name }) => ({ kind: 'provider_tool_start', id, name }) as const);
     const event = this.#event(parsed, type, payload, undefined, running);
@@ -124,7 +124,7 @@ export class MessagesReader implements WireReader<MessagesEvent> {
     return this.#event(parsed, type, payload, block, this.#said(block));
   }
 
-  /** What a block says by its beginning. */
+  /** The content in a block's first event. */
   #said(block: OpenBlock): readonly Delta[] {
     const { kind, call, start } = block;
     switch (kind) {
@@ -234,7 +234,7 @@ export class MessagesReader implements WireReader<MessagesEvent> {
   }
 }
 
-/** The blocks that these deltas continue. */
+/** The kind of block that each delta type belongs to. */
 const KIND_OF_DELTA: Readonly<Record<string, BlockKind>> = {
   text_delta: 'text',
   thinking_delta: 'thinking',
@@ -242,8 +242,8 @@ const KIND_OF_DELTA: Readonly<Record<string, BlockKind>> = {
 };
 
 /**
- * The end of its block closes a call, unless the arguments are not whole: a limit ends the block, too. Some gateways send
- * the arguments with the beginning.
+ * The end of its block closes a call, unless the arguments are incomplete: a limit also ends the block. Some gateways
+ * send the arguments with the beginning.
  */
 function closeOf({ kind, call: index = 0, start, arguments: text }: OpenBlock): readonly Delta[] {
   if (kind !== 'tool') return NO_DELTAS;

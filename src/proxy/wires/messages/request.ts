@@ -20,7 +20,7 @@ import {
 import type { WireRequest } from '../common/wire.ts';
 import { inputOf } from './ending.ts';
 
-/** The parts of a message request that decide how a run may be continued. */
+/** The parts of a message request that determine how a run may be continued. */
 export interface MessagesRequest extends WireRequest {
   readonly messages: readonly MessageParam[];
   readonly max_tokens?: number | null;
@@ -39,7 +39,7 @@ export interface MessageParam {
   readonly content?: unknown;
 }
 
-/** What a run relies on; everything else is left to the provider to judge. */
+/** Validates only what a run relies on; the provider validates the rest. Throws `ApiError`. */
 export function checkMessagesRequest(fields: Fields): MessagesRequest {
   const { stop_sequences } = fields;
   checkModel(fields);
@@ -50,7 +50,7 @@ export function checkMessagesRequest(fields: Fields): MessagesRequest {
   return fields as unknown as MessagesRequest;
 }
 
-/** Reads fields with care, because the provider judges them. */
+/** Reads unvalidated fields defensively. */
 export function messagesFactsOf(request: MessagesRequest): RequestFacts {
   const { messages, system, max_tokens, stop_sequences, tools, tool_choice } = request;
   const choice = isObject(tool_choice) ? tool_choice.type : undefined;
@@ -74,19 +74,19 @@ export function messagesFactsOf(request: MessagesRequest): RequestFacts {
   };
 }
 
-/** A schema for the answer, under its name of today or under that of its trial. */
+/** Whether there is an output schema, under its current or its beta name. */
 const hasFormat = ({ output_config, output_format }: MessagesRequest): boolean =>
   isObject(output_format) || (isObject(output_config) && isObject(output_config.format));
 
 /**
- * A token that is thought costs as much as five that are read (Anthropic's prices), and to read one without the cache and write
- * it there anew costs 1.15 more than to read it from there.
+ * A reasoning token costs as much as five input tokens (Anthropic's prices), and reading a token uncached and writing
+ * it to the cache costs 1.15 more than reading it from there.
  */
 const CACHED_TOKENS_PER_THOUGHT = 5 / 1.15;
 
 /**
- * With other settings of thinking the whole conversation is read without the cache. With the same ones the model thinks about the
- * rest as well, at most as long as about the answer: that must cost less, and fit into the limit.
+ * Changed reasoning settings make the provider read the whole conversation uncached. With unchanged ones the model also
+ * reasons about the rest, at most as long as about the answer: that must cost less, and fit the limit.
  */
 export function messagesKeepsCache({
   request,
@@ -103,13 +103,13 @@ export function messagesKeepsCache({
   return isWorthIt && tokens_left > Math.max(budget_tokens, thought_tokens);
 }
 
-/** Of the prompt of an answer that began so: what it was read from the cache, and what it has put there. */
+/** Cached prompt tokens of the answer that began with this event: read from the cache, and written to it. */
 function cachedTokensIn({ message }: CacheFacts['first']): number {
   const input = inputOf(isObject(message) ? message.usage : undefined);
   return tokenCount(input.cache_read_input_tokens) + tokenCount(input.cache_creation_input_tokens);
 }
 
-/** The request that asks for the rest of the answer. Only ever appends. */
+/** The request for the rest of the answer. It only appends messages. */
 export function messagesContinuationOf(
   facts: ContinuationFacts<MessagesRequest>,
 ): Continuation<MessagesRequest> {
@@ -125,7 +125,7 @@ export function messagesContinuationOf(
   const characters = givenBackCharacters(facts);
   switch (mode) {
     case 'prefill':
-      // Thinking and a prefill exclude each other, and without it no thoughts may come last.
+      // Prefill excludes reasoning; without it, no reasoning may come last.
       return {
         body: {
           ...request,
@@ -139,7 +139,7 @@ export function messagesContinuationOf(
     case 'nudge': {
       const hasTools = (request.tools ?? []).length > 0;
       const nudge = nudgeAfterTools(ran.names, { delivered: prefix.sent, hasTools, cutTools, insists });
-      // The model would think about the request to continue, and leave little of the limit for the answer.
+      // Otherwise the model would reason about the request to continue, and leave few tokens for the answer.
       const thinking = facts.keepsCache ? {} : withoutThinking(request);
       const thoughts = 'thinking' in thinking ? [] : sealed;
       return {
@@ -163,8 +163,8 @@ export function messagesContinuationOf(
 }
 
 /**
- * The credit of a refusal is for the conversation that was refused, word for word: with one message more the request is
- * answered with 400 (Anthropic, "Fallback credit").
+ * The credit of a refusal applies to the refused conversation, verbatim: with another message, the request gets a 400
+ * (Anthropic, "Fallback credit").
  */
 function withoutCredit({ fallback_credit_token: _, ...request }: MessagesRequest): MessagesRequest {
   return request;
@@ -172,14 +172,14 @@ function withoutCredit({ fallback_credit_token: _, ...request }: MessagesRequest
 
 const textOf = (text: string) => ({ type: 'text', text });
 
-/** A choice that forces a tool is satisfied by one that ran: asked for again, it would run again. */
+/** A tool that ran satisfies a choice that forces it; if forced again, it would run again. */
 function choiceAfter(ran: readonly string[], { tool_choice: choice }: MessagesRequest): object {
   if (ran.length === 0 || !isObject(choice) || (choice.type !== 'any' && choice.type !== 'tool')) return {};
   const { name: _, ...rest } = choice;
   return { tool_choice: { ...rest, type: 'auto' } };
 }
 
-/** Code continues where it ran: what it left there is part of the answer. */
+/** Keeps the code execution container, because its state is part of the answer. */
 function containerOf({ request, first }: ContinuationFacts<MessagesRequest>): object {
   const { message } = first;
   const container = isObject(message) ? message.container : undefined;
@@ -188,7 +188,7 @@ function containerOf({ request, first }: ContinuationFacts<MessagesRequest>): ob
   return { container: isObject(request.container) ? { ...request.container, id } : id };
 }
 
-/** A client's own prefill and our partial are one turn. */
+/** Merges a client's own prefill with our partial answer. */
 function withAssistant(messages: readonly MessageParam[], partial: readonly object[]): MessageParam[] {
   const last = messages.at(-1);
   if (last?.role !== 'assistant') return [...messages, { role: 'assistant', content: contentOf(partial) }];
@@ -197,13 +197,13 @@ function withAssistant(messages: readonly MessageParam[], partial: readonly obje
   return [...messages.slice(0, -1), { ...last, content: contentOf(joined([...begun, ...partial])) }];
 }
 
-/** Text is text, however it came to be. */
+/** A single plain text block becomes a string. */
 function contentOf(blocks: readonly object[]): unknown {
   const [first] = blocks;
   return blocks.length === 1 && isText(first) && Object.keys(first).length === 2 ? first.text : blocks;
 }
 
-/** In Anthropic's words: the signature is of another provider, or of another model, or the thoughts are not as they were. */
+/** Anthropic's errors for reasoning that another provider or model signed, or that was modified. */
 const REFUSES_THOUGHTS =
   /invalid .{1,20} in .?(?:redacted_)?thinking|thinking.? blocks .{1,80} cannot be modified/i;
 
@@ -217,7 +217,8 @@ export function messagesWithoutThoughts(
   const kept = messages.map((message) => withoutThoughts(message, isLeftOut));
   const isChanged = (message: MessageParam | undefined, index: number) => message !== messages[index];
   if (!kept.some(isChanged)) return undefined;
-  // An answer that continues after its tools must begin with what was thought before them, unless it is made without thinking.
+  // An answer that continues after tool results must begin with the reasoning before them, unless reasoning is
+  // disabled.
   const begun = messages.findLastIndex(({ role, content }) => role === 'user' && !hasToolResult(content));
   const goesOn = kept.some((message, index) => index > begun && isChanged(message, index));
   return {
@@ -227,7 +228,7 @@ export function messagesWithoutThoughts(
   };
 }
 
-/** Nothing of a message that is nothing but thoughts. */
+/** `undefined` for a message that has only such thoughts. */
 function withoutThoughts(
   message: MessageParam,
   isLeftOut: (seal: string) => boolean,
@@ -248,7 +249,7 @@ const isThought = (block: unknown): block is Readonly<Record<string, unknown>> =
 const sealOf = ({ signature, data }: Readonly<Record<string, unknown>>): string =>
   [signature, data].find((seal) => typeof seal === 'string') ?? '';
 
-/** Joins a text to the text before it, as one block. */
+/** Merges the last two blocks if both are text. */
 function joined(blocks: readonly object[]): readonly object[] {
   const [before, last] = blocks.slice(-2);
   if (!isText(before) || !isText(last)) return blocks;

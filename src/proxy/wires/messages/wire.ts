@@ -28,7 +28,7 @@ export const messagesWire: Wire<MessagesEvent, MessagesRequest> = {
   notices: messagesNotices,
   isOrdered: true,
   modes: MODES,
-  // The Messages API documents what the endpoint that imitates OpenAI leaves open.
+  // The Messages API documents what its OpenAI-compatible endpoint leaves open.
   dialect: { ...anthropic, prefill: claudeContinues },
   request: checkMessagesRequest,
   facts: messagesFactsOf,

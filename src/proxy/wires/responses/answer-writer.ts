@@ -17,18 +17,18 @@ import { ResponseOutput } from './output.ts';
 import { ResponsesSender } from './sender.ts';
 
 /**
- * Writes one answer as the events of one response. Those of the first attempt pass as they came; those of a later one
- * become part of the response that the client has, in which one item follows the other.
+ * Writes one answer as the events of one response. Events of the first attempt pass verbatim; those of later attempts
+ * become part of the client's response, in which items follow one another.
  *
- * Held back are, besides calls, events that say nothing yet, until something is said: of an attempt that is cut they are
- * then forgotten, so that its items neither begin nor end for nothing.
+ * Besides calls, events without content are held until content arrives. If their attempt is cut, they are dropped, so
+ * that its items neither begin nor end without content.
  */
 export class ResponsesAnswerWriter extends BaseAnswerWriter implements AnswerWriter<ResponsesEvent> {
   readonly #sender: ResponsesSender;
   readonly #output: ResponseOutput;
   /** Undefined before the first call. */
   #calls: ResponseCalls | undefined;
-  /** Events of the current attempt that say nothing yet. */
+  /** Events of the current attempt without content so far. */
   #pending: ResponsesEvent[] = [];
   #last: ResponsesEvent | undefined;
 
@@ -38,7 +38,7 @@ export class ResponsesAnswerWriter extends BaseAnswerWriter implements AnswerWri
     this.#output = new ResponseOutput(this.#sender);
   }
 
-  /** That a response was announced is no content yet: another attempt may answer in its name. */
+  /** A mere announcement is no content: another attempt may still answer under it. */
   get begun(): boolean {
     return this.#sender.shown.hasItems;
   }
@@ -58,11 +58,11 @@ export class ResponsesAnswerWriter extends BaseAnswerWriter implements AnswerWri
   }
 
   show(deltas: readonly Delta[], event: ResponsesEvent, intact: boolean): void {
-    // An event may be named again for what has to be said without one of its own.
+    // An event may be passed again as the carrier of other deltas.
     const isNew = event !== this.#last;
     this.#last = event;
     if (isNew && event.item?.kind === 'call') {
-      // While nothing of it is seen, what came before it need not be, either.
+      // While the call isn't visible, earlier held events need not be either.
       const isSeen = this.isLive || this.#output.has(event.item);
       if (isSeen || deltas.some(({ kind }) => kind === 'tool_close')) this.#flush();
       this.#responseCalls.show(event.item, event, deltas);
@@ -96,20 +96,23 @@ export class ResponsesAnswerWriter extends BaseAnswerWriter implements AnswerWri
     else this.#sender.emit({ type: endTypeOf(reason), response: this.#whole({}, reason, usage) }, deltas);
   }
 
-  /** Nothing comes after the end of a response. */
+  /** Nothing follows the end of a response. */
   finishRest(): void {}
 
   fail(error: object): void {
     const early = this.#pending.find(isOfResponse)?.data.response;
     const { response, error: shown } = this.#sender.shown;
     const first = response ?? (isObject(early) ? early : {});
-    // AI SDK 5 takes `response.failed` for a normal end; of this event every SDK makes an exception.
+    // AI SDK 5 treats `response.failed` as a normal end, while every SDK raises an exception for this event.
     if (!shown) this.#sender.emit({ type: 'error', error });
-    // Another replica may have said the first of the two; both say the same.
+    // Another replica may have sent the first of the two; both contain the same error.
     this.#sender.emit({ type: 'response.failed', ...failedResponse(first, shown ?? error) });
   }
 
-  /** Clients take the first event for the beginning of the response: before the provider has announced it there is nothing to send. */
+  /**
+   * Clients take the first event for the beginning of the response, so nothing can be sent before the provider has
+   * announced it.
+   */
   override breakSilence(): boolean {
     if (this.#sender.begun) this.sendEmpty();
     else this.#announce();
@@ -136,24 +139,24 @@ export class ResponsesAnswerWriter extends BaseAnswerWriter implements AnswerWri
     return this.#calls;
   }
 
-  /** The event of an attempt, nothing of which was taken out. */
+  /** Shows an intact event of an attempt. */
   #showWhole(event: ResponsesEvent): void {
     const { data, item } = event;
     const { continues } = this.#output;
     const isKeepalive = data.type === KEEPALIVE;
-    // Signs of life of another wire's are for us; clients do not know them.
+    // Pings in the format of other wires are meant for the proxy; clients don't know them.
     if (event.ping && !isKeepalive) return;
-    // The response has begun.
+    // The response has already begun.
     if (LIFECYCLE.has(data.type) && continues) return;
     if (this.#saysNothingYet(event)) {
       this.#pending.push(event);
       return;
     }
-    // A keep-alive must reach a client that counts only events as signs of life.
+    // Keep-alives must pass for clients that count only events.
     if (!isKeepalive || !continues) this.#flush();
     if (item) this.#output.pass(item, event);
     else if (!continues || isKeepalive) this.#sender.pass(event);
-    // Another replica that does not know that it ran would have it run again.
+    // Otherwise another replica could run the tool again.
     if (event.aside && event.deltas.some(isOfProviderTool)) this.#sender.storeFirst();
   }
 
@@ -161,7 +164,7 @@ export class ResponsesAnswerWriter extends BaseAnswerWriter implements AnswerWri
     if (LIFECYCLE.has(data.type)) return !this.#sender.begun;
     if (data.type === KEEPALIVE) return !this.#sender.begun && !this.#pending.some(isOfResponse);
     if (item === undefined || item.kind === 'other' || deltas.length > 0) return false;
-    // The end of thoughts brings what they are taken back with, and nothing can continue them.
+    // The end of reasoning contains what the provider accepts back, and nothing can continue it.
     return !(endsThoughts(data, item) && this.#output.has(item));
   }
 
@@ -180,7 +183,7 @@ export class ResponsesAnswerWriter extends BaseAnswerWriter implements AnswerWri
     }
   }
 
-  /** Everything that said nothing until now has become part of the answer. */
+  /** Shows the held events, which have become part of the answer. */
   #flush(): void {
     const pending = this.#pending;
     this.#pending = [];
@@ -192,7 +195,7 @@ export class ResponsesAnswerWriter extends BaseAnswerWriter implements AnswerWri
     for (const advisory of this.drainAdvisories()) this.advise(advisory);
   }
 
-  /** Sends what an attempt has said of the response as a whole, if anything. */
+  /** Sends held events about the response as a whole. */
   #announce(): void {
     const announced = this.#pending.filter(isOfResponse);
     this.#pending = this.#pending.filter((event) => !isOfResponse(event));

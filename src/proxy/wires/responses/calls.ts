@@ -6,14 +6,14 @@ import type { ResponsesSender } from './sender.ts';
 
 type Close = Extract<Delta, { kind: 'tool_close' }>;
 
-/** The calls of one response: held until they are closed, or shown as they come to a client that asked for it. */
+/** The calls of one response: held until they close, or shown live on request. */
 export class ResponseCalls {
   readonly #output: ResponseOutput;
   readonly #sender: ResponsesSender;
   readonly #calls: ShownCalls;
-  /** Calls that are closed: what came after them may have closed them before their own end came. */
+  /** Closed calls: a later event may have closed a call before its own end arrives. */
   readonly #closed = new Set<number>();
-  /** Of the current attempt. */
+  /** Per attempt. */
   #held = new Map<AttemptItem, ResponsesEvent[]>();
   #dropped = new Set<AttemptItem>();
   #itemOf = new Map<number, AttemptItem>();
@@ -30,7 +30,7 @@ export class ResponseCalls {
     this.#itemOf = new Map();
   }
 
-  /** An event of a call, and what the run makes of it. */
+  /** Handles an event of a call, and its deltas. */
   show(item: AttemptItem, event: ResponsesEvent, deltas: readonly Delta[]): void {
     for (const delta of deltas) if (delta.kind === 'tool_start') this.#itemOf.set(delta.index, item);
     if (this.#dropped.has(item)) this.#sender.isFaithful = false;
@@ -48,7 +48,7 @@ export class ResponseCalls {
     }
   }
 
-  /** What the run makes of a call that no event of its own says: that it is closed, by what came after it. */
+  /** Handles a delta without its own event: a later event closed the call. */
   add(delta: ToolDelta): void {
     if (this.#calls.live) {
       if (delta.kind === 'tool_close') this.#closeLive(delta);
@@ -64,7 +64,7 @@ export class ResponseCalls {
     this.#output.showCall({ item, events, fragment });
   }
 
-  /** Gives the call up; returns it if the client has seen something of it. */
+  /** Gives up the call; returns it if the client has seen part of it. */
   drop(index: number): { readonly position: number; readonly id: string; readonly name: string } | undefined {
     const item = this.#itemOf.get(index);
     if (item) {
@@ -75,13 +75,13 @@ export class ResponseCalls {
     return this.#calls.cancel(index);
   }
 
-  /** The client knows the call of this item as one of an earlier attempt. */
+  /** The client knows this item's call from an earlier attempt. */
   #isMadeAgain(item: AttemptItem, deltas: readonly Delta[]): boolean {
     const isNew = this.#output.has(item) || deltas.some(({ kind }) => kind === 'tool_start');
     return this.#output.continues && !isNew;
   }
 
-  /** What is new of a call that is made again goes to the item in which the client has its beginning. */
+  /** Adds the new part of a repeated call to the item that contains its beginning. */
   #continue(deltas: readonly Delta[]): void {
     this.#sender.isFaithful = false;
     for (const delta of deltas) {
@@ -97,16 +97,16 @@ export class ResponseCalls {
     const close = deltas.find(
       (delta) => delta.kind === 'tool_close' && this.#itemOf.get(delta.index) === item,
     ) as Close | undefined;
-    // Empty arguments are sent in full, and so is the end of the call.
+    // Empty arguments become `{}`, so the end of the call is rebuilt.
     const isBare = close && this.#output.shownOf(item)?.item.arguments === '' && event.data.arguments === '';
     if (isBare) this.#closeLive(close);
     else this.#output.pass(item, event, this.#liveDeltas(item, deltas));
     const shown = this.#output.shownOf(item);
-    // While a seam holds text back, events that say nothing do not come this far.
+    // While a seam holds text, an end event without deltas doesn't get here.
     if (close && this.#output.continues && shown && !shown.isDone) this.#output.close(shown);
   }
 
-  /** The deltas for the journal of a call that is shown as it comes. */
+  /** The journal's deltas for a live call. */
   #liveDeltas(item: AttemptItem, deltas: readonly Delta[]): readonly Delta[] {
     return deltas.flatMap((delta): readonly Delta[] => {
       switch (delta.kind) {
@@ -115,7 +115,7 @@ export class ResponseCalls {
           return this.#calls.show(delta)?.deltas ?? [];
         case 'tool_close': {
           const isOwn = this.#itemOf.get(delta.index) === item && !this.#closed.has(delta.index);
-          // What begins now may close another call.
+          // A beginning may close another call.
           if (!isOwn) this.#closeLive(delta);
           this.#closed.add(delta.index);
           return isOwn ? [this.#calls.positioned(delta)] : [];
@@ -130,7 +130,7 @@ export class ResponseCalls {
     });
   }
 
-  /** A call that is shown as it comes is closed by what came after it. */
+  /** Closes a live call because of a later event. */
   #closeLive(delta: Close): void {
     if (this.#closed.has(delta.index)) return;
     this.#closed.add(delta.index);

@@ -12,16 +12,16 @@ import {
 } from './event.ts';
 import { impliedItem, kindOf } from './items.ts';
 
-/** An output item as the client has it. */
+/** An output item as the client has seen it. */
 export interface ShownItem {
   /** Its `output_index`. */
   readonly index: number;
-  /** With everything that was said of it up to now. */
+  /** With all content so far. */
   item: Json;
   isDone: boolean;
-  /** A call whose arguments were sent to their end. */
+  /** The arguments of the call were sent completely. */
   isWhole: boolean;
-  /** The part that is open. */
+  /** The open part. */
   open: PartPlace | undefined;
 }
 
@@ -32,7 +32,7 @@ interface PartPlace {
 
 type Part = Record<string, unknown>;
 
-/** Of a text event, without the padding that obfuscates its length, which a later reader does not need. */
+/** Fields of a plain text event. Includes the obfuscation padding, which later readers don't need. */
 const PLAIN_FIELDS: ReadonlySet<string> = new Set([
   'type',
   'sequence_number',
@@ -44,21 +44,21 @@ const PLAIN_FIELDS: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * The response as the client has it: the fold of the events that it got. From this an answer is continued, by
- * whichever replica and attempt, and ended as if one attempt had produced all of it.
+ * The response as the client has seen it: the fold of its events. Any replica or attempt can continue the answer from
+ * this state, and end it as if a single attempt had produced it.
  */
 export class ClientResponseState {
-  /** As it was announced; it gives the answer its identity. */
+  /** The announced response, which defines the answer's identity. */
   response: Json | undefined;
   /** The `sequence_number` of the next event. */
   next_sequence = 0;
-  /** How many events were sent. */
+  /** The number of events sent. */
   events = 0;
-  /** The error that comes before the end of a failed answer. */
+  /** The error before the end of a failed answer. */
   error: Json | undefined;
-  /** By `output_index`, of which servers may leave some out. */
+  /** By `output_index`; servers may leave gaps. */
   readonly #items = new Map<number, ShownItem>();
-  /** The item that an event was about last. */
+  /** The item of the last event. */
   #latest: ShownItem | undefined;
 
   get hasItems(): boolean {
@@ -74,17 +74,17 @@ export class ClientResponseState {
     return Math.max(-1, ...this.#items.keys()) + 1;
   }
 
-  /** The items that were begun and not ended. */
+  /** Items that began and have not ended. */
   get openItems(): readonly ShownItem[] {
     return this.items.filter(({ isDone }) => !isDone);
   }
 
-  /** The items as the end of the answer lists them. */
+  /** The items for the list at the end of the answer. */
   get output(): readonly Json[] {
     return this.items.map(({ item }) => item).filter((item) => !isCut(item));
   }
 
-  /** What the client has of thoughts, if it has any: `whole` ones, or only some that were cut before anything came of them. */
+  /** The client's thoughts, if any: `whole`, or only ones that were `cut` before anything followed. */
   get thoughts(): 'whole' | 'cut' | undefined {
     const thoughts = this.items.filter(({ item }) => kindOf(item) === 'reasoning');
     if (thoughts.length === 0) return undefined;
@@ -92,7 +92,7 @@ export class ClientResponseState {
     return areCut && thoughts.length === this.#items.size ? 'cut' : 'whole';
   }
 
-  /** An event that was sent. */
+  /** Adds an event that was sent. */
   add(data: ResponsesData): void {
     this.events++;
     this.next_sequence =
@@ -102,7 +102,7 @@ export class ClientResponseState {
     else if (data.type === 'error' && isObject(data.error)) this.error = data.error;
   }
 
-  /** An event that was sent, of which only the deltas are known: text of the open part. */
+  /** Adds a sent event of which only the deltas are known: text of the open part. */
   say(deltas: readonly Delta[]): ResponsesData {
     const data = this.textEvent(deltas);
     this.add(data);
@@ -122,7 +122,7 @@ export class ClientResponseState {
     };
   }
 
-  /** {@link textEvent} says all that this event does. */
+  /** Whether {@link textEvent} can rebuild this event. */
   rebuilds(data: ResponsesData): boolean {
     if (data.type !== 'response.output_text.delta' || data.sequence_number !== this.next_sequence)
       return false;
@@ -140,7 +140,7 @@ export class ClientResponseState {
     return true;
   }
 
-  /** The item that an event of the client's is about; known from now on. */
+  /** The item of an event for the client; registers new ones. */
   itemOf(data: ResponsesData): ShownItem {
     const { output_index, item } = data;
     const index = typeof output_index === 'number' ? output_index : Math.max(this.next_index - 1, 0);
@@ -205,11 +205,11 @@ export class ClientResponseState {
   }
 }
 
-/** A call that is not to be carried out, or thoughts that nothing came of: sent back, they would go with nothing. */
+/** A cut call must not be executed, and cut thoughts without a result can't be sent back. */
 const isCut = (item: Json): boolean =>
   item.status === 'incomplete' && (kindOf(item) === 'call' || kindOf(item) === 'reasoning');
 
-/** The parts of an item in one of its lists. */
+/** An item's parts in one of its lists. */
 export function partsOf({ item }: Pick<ShownItem, 'item'>, list: PartList): readonly Json[] {
   const parts = item[list];
   return Array.isArray(parts) ? (parts as Json[]) : [];
@@ -217,7 +217,7 @@ export function partsOf({ item }: Pick<ShownItem, 'item'>, list: PartList): read
 
 const indexIn = (value: unknown): number => (typeof value === 'number' ? value : 0);
 
-/** Events are not to be changed by what is made of them. */
+/** Copies, so that later changes don't affect the event. */
 function putPart(shown: ShownItem, at: PartPlace, part: unknown): void {
   const parts = [...partsOf(shown, at.list)];
   parts[at.index] = isObject(part) ? { ...part } : {};
@@ -225,7 +225,7 @@ function putPart(shown: ShownItem, at: PartPlace, part: unknown): void {
   shown.open = at;
 }
 
-/** The open part; not every server announces it. */
+/** The open part; created if the server did not announce it. */
 function partOf(shown: ShownItem, at: PartPlace, type: string): Part {
   const known = partsOf(shown, at.list)[at.index];
   if (!known || typeOf(known) !== type) putPart(shown, at, { type, ...textPart(type)?.empty });

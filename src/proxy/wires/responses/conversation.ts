@@ -16,12 +16,12 @@ import { itemsOf, type ResponsesRequest } from './request.ts';
 type Item = Readonly<Record<string, unknown>>;
 
 /**
- * The items of the input. Whatever is not the user's, instructions, or a result is the model's: reasoning, calls and
- * messages that follow one another belong to one response, and are refused without each other.
+ * The items of the input. Everything except user input, instructions and results belongs to the model: consecutive
+ * reasoning, calls and messages form one response, and are refused without each other.
  */
 export const responsesConversation: Conversation<ResponsesRequest> = {
   messagesOf({ input, previous_response_id, conversation }) {
-    // What came before is the provider's, or what is there is only named.
+    // Earlier parts are stored at the provider, or only referenced.
     const isElsewhere = [previous_response_id, conversation].some((id) => (id ?? undefined) !== undefined);
     if (isElsewhere || !Array.isArray(input) || input.some(isReference)) return undefined;
     return input;
@@ -43,7 +43,7 @@ const INSTRUCTIONS: ReadonlySet<unknown> = new Set(['system', 'developer']);
 
 function partOf(item: Item): ConversationPart {
   const { type, role, content } = item;
-  // Only the provider can read what it has compressed itself.
+  // Only the provider can read its own compaction.
   if (INSTRUCTIONS.has(role) || type === 'compaction')
     return { kind: 'pinned', calls: [], results: [], sayings: [] };
   if (role === 'user') return { kind: 'user', calls: [], results: [], sayings: [said('user', content)] };
@@ -70,7 +70,7 @@ function said(label: string, content: unknown) {
   return { label, text: parts.map(written).join('\n') };
 }
 
-/** A call, or what a tool of the provider did. */
+/** A call, or the work of a provider tool. */
 const called = ({ type, name, call_id, arguments: json, input, action, output }: Item) => ({
   label: `assistant: ${[type, name, call_id].filter((value) => typeof value === 'string').join(' ')}`,
   text: written(json ?? input ?? action ?? output),
@@ -84,8 +84,8 @@ function outputOf({ output, approve }: Item): string {
 type Items = readonly unknown[];
 
 /**
- * Items of their own in the input: one after the leading instructions, one after the last result of a call. Or else the
- * end of what is before that place, which may be `instructions`.
+ * Notices as separate input items: after the leading instructions, or after the last call result. The joined form
+ * appends them to the preceding item, or to `instructions`.
  */
 export const responsesNotices: WireNotices = {
   answeredCalls({ input, previous_response_id }) {
@@ -97,7 +97,7 @@ export const responsesNotices: WireNotices = {
         .flatMap(callsIn)
         .map((call) => [call.id, call]),
     );
-    // Where the provider keeps the conversation, the request may have nothing of a call but its result.
+    // If the provider stores the conversation, the request may contain only the result of a call.
     const answer = typeof previous_response_id === 'string' ? previous_response_id : undefined;
     return items
       .slice(end)
@@ -126,10 +126,10 @@ function withInstruction(request: Fields, items: Items, text: string, isJoined: 
   const instructions = request.instructions ?? '';
   if (isJoined && end === 0 && typeof instructions === 'string')
     return { ...request, instructions: withText(instructions, text, 'input_text') };
-  // Nothing comes between a result and its call, which the provider may have.
+  // Nothing may come between a result and its call, which the provider may store.
   const said = items.slice(end).findIndex((item) => !isResult(item));
   const index = said === -1 ? items.length : end + said;
-  // A client that gives instructions as `developer` talks to a model that accepts them in no other role.
+  // If the client uses `developer`, its model may accept instructions in no other role.
   const role = isObject(before) && before.role === 'developer' ? 'developer' : 'system';
   return { ...request, input: items.toSpliced(index, 0, messageOf(role, text)) };
 }
@@ -144,7 +144,7 @@ function withHint(request: Fields, items: Items, text: string, isJoined: boolean
 
 const messageOf = (role: string, content: string) => ({ type: 'message', role, content });
 
-/** `undefined` where the field has no room for a text. */
+/** `undefined` if the field can't hold text. */
 function itemWith(item: unknown, field: 'content' | 'output', text: string): Json | undefined {
   if (!isObject(item)) return undefined;
   const joined = withText(item[field], text, 'input_text');
@@ -157,14 +157,14 @@ const isInstruction = (item: unknown): boolean =>
 const isResult = (item: unknown): boolean =>
   isObject(item) && textIn(item.type).endsWith('_output') && typeof item.call_id === 'string';
 
-/** Said by the client, not by the model. */
+/** Whether the item comes from the client. */
 const isClients = (item: Json): boolean =>
   isResult(item) || (typeof item.role === 'string' && item.role !== 'assistant');
 
 function callsIn({ type, call_id, name, arguments: json, input }: Json): readonly SettledCall[] {
   if (typeof call_id !== 'string' || typeof name !== 'string') return [];
   if (type === 'function_call' && typeof json === 'string') return [{ id: call_id, name, arguments: json }];
-  // Free text counts as a JSON string, as it does in a transcript.
+  // Free text counts as a JSON string, like in a transcript.
   if (type === 'custom_tool_call' && typeof input === 'string')
     return [{ id: call_id, name, arguments: JSON.stringify(input) }];
   return [];

@@ -30,7 +30,7 @@ const isThought = ({ kind }: Delta): boolean => kind === 'reasoning';
 
 const ENCRYPTED = '"encrypted_content"';
 
-/** The events of a response as they were delivered. */
+/** Delivered events of a response. */
 export const responsesDeliveredEvents: DeliveredEvents<ResponsesEvent> = {
   reader: () => new ResponsesDeliveredReader(),
 
@@ -74,7 +74,7 @@ const responseIn = (payload: string): Json | undefined => {
   return isObject(response) ? response : undefined;
 };
 
-/** The failure, written after everything that was sent. */
+/** The failure events to follow everything sent so far. */
 function failureAfter(sent: readonly JournalEvent[], error: object): readonly string[] {
   const failure: string[] = [];
   const writer = new ResponsesAnswerWriter({
@@ -104,7 +104,7 @@ class ResponsesRebuilder implements Rebuilder {
   }
 }
 
-/** A call that was seen to begin. */
+/** A call whose beginning was seen. */
 interface SeenCall {
   readonly index: number;
   said: string;
@@ -183,7 +183,7 @@ class ResponsesDeliveredReader implements DeliveredReader {
     ];
   }
 
-  /** One that began before the events that are read is the last one. */
+  /** A call from before the events being read can only be the last one. */
   #callAt({ output_index }: ResponsesData, calls: number): SeenCall {
     const known = this.#calls.get(output_index);
     if (known) return known;

@@ -6,7 +6,7 @@ import { partsOf, type ShownItem } from './client-response-state.ts';
 import { CALLS, type Json, type PartList, textIn, textPart, typeOf } from './event.ts';
 import { isCustom, isFunction } from './items.ts';
 
-/** What the end of an answer says anew; everything else stays as its beginning has it. */
+/** Fields that the end of an answer updates; all others stay as they began. */
 const CHANGING: ReadonlySet<string> = new Set([
   'status',
   'output',
@@ -17,29 +17,29 @@ const CHANGING: ReadonlySet<string> = new Set([
   'service_tier',
 ]);
 
-/** Causes that clients know a code of. */
+/** Causes with an error code that clients know. */
 const CODES: Readonly<Record<string, string>> = {
   context_overflow: 'context_length_exceeded',
   rate_limited: 'rate_limit_exceeded',
   quota: 'insufficient_quota',
 };
 
-/** Codex asks six times after the one, and once after the other, whatever else an event says. */
+/** Codex retries six times after `server_error` and once after `invalid_prompt`, regardless of other fields. */
 const codeOf = ({ cause, retryable }: Json): string =>
   CODES[textIn(cause)] ?? (retryable === false ? 'invalid_prompt' : 'server_error');
 
 interface Whole {
-  /** As the answer was begun. */
+  /** The response at the beginning of the answer. */
   readonly first: Json;
-  /** As its last attempt has ended it. */
+  /** The response at the end of the last attempt. */
   readonly last: Json;
   readonly output: readonly Json[];
   readonly reason: string;
-  /** In place of what the last attempt reported. */
+  /** Replaces the report of the last attempt. */
   readonly usage: Usage | undefined;
 }
 
-/** The response that ends an answer as if one attempt had produced all of it. */
+/** The response that ends an answer as if a single attempt had produced it. */
 export function wholeResponse({ first, last, output, reason, usage }: Whole): Json {
   const kept = Object.fromEntries(Object.entries(first).filter(([field]) => !CHANGING.has(field)));
   const incomplete = incompleteReasonOf(reason);
@@ -59,13 +59,13 @@ export function wholeResponse({ first, last, output, reason, usage }: Whole): Js
 export const endTypeOf = (reason: string): string =>
   incompleteReasonOf(reason) === undefined ? 'response.completed' : 'response.incomplete';
 
-/** A finish reason in the words of the wire; `undefined` where the answer is complete. */
+/** The wire's reason for a finish reason; `undefined` if the answer is complete. */
 function incompleteReasonOf(reason: string): string | undefined {
   if (reason === 'length') return 'max_output_tokens';
   return reason === 'content_filter' ? reason : undefined;
 }
 
-/** What the last event says about the end. `type`: of the event; `hasCalls`: the client has calls to carry out. */
+/** The deltas of the last event. `type`: its type; `hasCalls`: the client has calls to execute. */
 export function endOf(
   type: string,
   response: Json,
@@ -83,7 +83,7 @@ function finishReasonOf(type: string, { status, incomplete_details }: Json, hasC
   return why === 'max_output_tokens' || why === '' ? 'length' : why;
 }
 
-/** Says that the answer continues. */
+/** Signals that the answer continues. */
 export const responseInProgress = ({ id, object, created_at, model }: Json): Json => ({
   id,
   object,
@@ -94,8 +94,8 @@ export const responseInProgress = ({ id, object, created_at, model }: Json): Jso
 });
 
 /**
- * The fields of the event that says that the answer could not be finished. A response that has failed is an error to
- * some clients, and just a response to others, which raise whatever has an `error` at its top.
+ * The fields of the event for an answer that could not be finished. Some clients treat a failed response as an error;
+ * others treat it as an ordinary response, and raise any event with a top-level `error`.
  */
 export function failedResponse(first: Json, error: object): Json {
   const { message, holdfast } = error as { readonly message?: unknown; readonly holdfast?: unknown };
@@ -114,7 +114,7 @@ export function failedResponse(first: Json, error: object): Json {
   return { response, error };
 }
 
-/** The report of a response in the words of a delta; its details stay under their own names. */
+/** Converts a response's report to that of a delta; details keep their names. */
 function usageIn(usage: unknown): Usage | undefined {
   if (!isObject(usage) || typeof usage.output_tokens !== 'number') return undefined;
   const { input_tokens, output_tokens, total_tokens, ...details } = usage;
@@ -127,7 +127,7 @@ function usageIn(usage: unknown): Usage | undefined {
   };
 }
 
-/** The same for clients, which rely on the details. */
+/** Converts it back for clients, which rely on the details. */
 function responsesUsage(usage: Usage): object {
   const { prompt_tokens, completion_tokens, total_tokens, ...details } = usage;
   return {
@@ -140,12 +140,12 @@ function responsesUsage(usage: Usage): object {
   };
 }
 
-/** An event that is still to be numbered. */
+/** An event without a sequence number. */
 export type Unnumbered = Json & { readonly type: string };
 
 const indexField = (list: PartList) => (list === 'content' ? 'content_index' : 'summary_index');
 
-/** Where an event about a part belongs. */
+/** The fields that locate an event about a part. */
 export const placeOf = ({ item, index }: ShownItem, list: PartList, part: number): Json => ({
   item_id: item.id,
   output_index: index,
@@ -175,14 +175,14 @@ export function partClosing(shown: ShownItem): readonly Unnumbered[] {
   return [{ type: `${event}.done`, ...place, [field]: part[field], ...more }, done];
 }
 
-/** Items that may be called incomplete; of the others there are only those that have failed. */
+/** Items that support the status `incomplete`; others can only be `failed`. */
 const MAY_BE_INCOMPLETE: ReadonlySet<unknown> = new Set([
   'mcp_call',
   'code_interpreter_call',
   'file_search_call',
 ]);
 
-/** The event that ends an item which is not a call. What a provider was doing itself has no result when it was cut. */
+/** The event that ends an item other than a call. A provider tool that was cut has no result. */
 export function itemClosing({ item, index }: ShownItem): Unnumbered {
   const { type } = item;
   const cut = MAY_BE_INCOMPLETE.has(type) ? 'incomplete' : 'failed';
@@ -192,7 +192,7 @@ export function itemClosing({ item, index }: ShownItem): Unnumbered {
   return { type: 'response.output_item.done', output_index: index, item: ended };
 }
 
-/** The events that end a call of which `whole` are the arguments, as a run has them. */
+/** The events that end a call. `whole`: its arguments in the form of a run. */
 export function callClosing(shown: ShownItem, whole: string): readonly Unnumbered[] {
   const { item, index, isWhole } = shown;
   if (!isFunction(item))
@@ -212,10 +212,10 @@ export function callClosing(shown: ShownItem, whole: string): readonly Unnumbere
   ];
 }
 
-/** More of the arguments of a call. `said`: as a run has them, where free text is a JSON string. */
+/** The event for more arguments of a call. `said`: in the form of a run, where free text is a JSON string. */
 export function argumentsDelta(item: Json, output_index: number, said: string): Unnumbered {
   const { event } = isCustom(item) ? CALLS.custom_tool_call : CALLS.function_call;
-  // The quote that ends it may be among it.
+  // The piece may contain the closing quote.
   const text = parsedJson(`"${said}"`) ?? parsedJson(`"${said}`);
   return {
     type: `${event}.delta`,
@@ -225,19 +225,19 @@ export function argumentsDelta(item: Json, output_index: number, said: string): 
   };
 }
 
-/** The event that ends a call, or thoughts, which were cut. */
+/** The event that ends a cut call, or cut thoughts. */
 export const cutOff = ({ item, index }: ShownItem): Unnumbered => ({
   type: 'response.output_item.done',
   output_index: index,
   item: { ...item, status: 'incomplete' },
 });
 
-/** What a run has as the arguments of a call, as the call itself has it. */
+/** Converts a call's arguments from the form of a run to that of the item. */
 export const argumentsOf = (item: Json, whole: string): string => {
   const input: unknown = isCustom(item) ? parsedJson(whole) : undefined;
   return typeof input === 'string' ? input : whole;
 };
 
-/** The call that an item is, of which the latest may have the id of an earlier one. */
+/** The call of an item. The latest one counts, because ids may be reused. */
 export const callOf = ({ item }: ShownItem, calls: readonly ToolCall[]): ToolCall | undefined =>
   calls.findLast(({ id }) => id !== '' && (id === item.call_id || id === item.id));

@@ -1,10 +1,10 @@
 import { isObject } from '../../../lib/json.ts';
 import type { AnswerEvent } from '../common/wire.ts';
 
-/** A JSON object of the wire, of which any field may be missing and more may be there. */
+/** A JSON object of the wire. Any field may be missing, and others may exist. */
 export type Json = Readonly<Record<string, unknown>>;
 
-/** An event as providers send it: `type` names it. */
+/** An event from a provider, named by `type`. */
 export interface ResponsesData {
   readonly type: string;
   readonly sequence_number?: unknown;
@@ -20,33 +20,33 @@ export interface ResponsesData {
 }
 
 /**
- * An output item as one attempt sends it. `call`: something that the client is to carry out, which is shown when it is
- * whole. `other`: something that the provider does itself, or that is not known.
+ * An output item of one attempt. `call`: for the client to execute, shown once complete. `other`: provider tools and
+ * unknown items.
  */
 export interface AttemptItem {
   readonly kind: 'message' | 'reasoning' | 'call' | 'other';
-  /** As it was announced. */
+  /** The announced item. */
   readonly added: Json;
-  /** Characters of the text at this `content_index` that the attempt has sent so far. */
+  /** The length of the text sent so far at this `content_index`. */
   lengthOf(content_index: number): number;
 }
 
 export interface ResponsesEvent extends AnswerEvent {
-  /** As it came, on one line. */
+  /** Verbatim, on one line. */
   readonly payload: string;
   readonly data: ResponsesData;
-  /** What it is about, if it is about an item. */
+  /** The item that the event is about, if any. */
   readonly item?: AttemptItem;
 }
 
-/** Events about the answer as a whole. */
+/** Events about the whole answer. */
 export const LIFECYCLE: ReadonlySet<string> = new Set([
   'response.created',
   'response.queued',
   'response.in_progress',
 ]);
 
-/** What ends an answer as a whole one. */
+/** Events that end a complete answer. */
 export const TERMINAL: ReadonlySet<string> = new Set([
   'response.completed',
   'response.incomplete',
@@ -55,36 +55,36 @@ export const TERMINAL: ReadonlySet<string> = new Set([
 
 export const KEEPALIVE = 'keepalive';
 
-/** Where an event that names no type is found to have none. */
+/** The type of an object; empty if it has none. */
 export const typeOf = (data: Json): string => (typeof data.type === 'string' ? data.type : '');
 
 export const textIn = (value: unknown): string => (typeof value === 'string' ? value : '');
 
-/** What a payload parses to; nothing where that is no object. */
+/** The parsed payload; an empty object if it isn't one. */
 export const dataIn = (payload: string): Json => {
   const data: unknown = JSON.parse(payload);
   return isObject(data) ? data : {};
 };
 
-/** The name of an event, which nearly all servers put first. */
+/** The type of an event, which nearly all servers put first. */
 export function eventTypeOf(payload: string): string {
   const [, type] = /^\{"type":\s?"([^"\\]+)"/.exec(payload) ?? [];
   return type ?? textIn(dataIn(payload).type);
 }
 
-/** Where an item has its parts. */
+/** The lists in which items have parts. */
 export type PartList = 'content' | 'summary';
 
-/** How the text of a part is sent, by the type of the part. */
+/** How a part's text is sent, by part type. */
 interface TextPart {
-  /** What the text is to a run. */
+  /** The kind of delta for the text. */
   readonly kind: 'text' | 'refusal' | 'reasoning';
   readonly list: PartList;
-  /** The field of the part, and of the event that ends the text, which has all of it. */
+  /** The field with the whole text, in the part and in the event that ends it. */
   readonly field: 'text' | 'refusal';
-  /** What the names of its events begin with: `.delta` brings a piece, `.done` all of it. */
+  /** Prefix of its event names: `.delta` contains a piece, `.done` the whole. */
   readonly event: string;
-  /** The part before anything is said in it. */
+  /** The empty part. */
   readonly empty: Json;
 }
 
@@ -121,17 +121,17 @@ export const TEXT_PARTS = {
 
 type TextType = keyof typeof TEXT_PARTS;
 
-/** `undefined` for a part that is not text. */
+/** `undefined` for parts other than text. */
 export const textPart = (type: string): TextPart | undefined =>
   Object.hasOwn(TEXT_PARTS, type) ? TEXT_PARTS[type as TextType] : undefined;
 
-/** How the arguments of a call are sent, by the type of the call. */
+/** How a call's arguments are sent, by call type. */
 export const CALLS = {
   function_call: { field: 'arguments', event: 'response.function_call_arguments' },
   custom_tool_call: { field: 'input', event: 'response.custom_tool_call_input' },
 } as const;
 
-/** What an event brings, by its name: a piece, or all of it (`isWhole`). */
+/** Maps event names to their content: a piece, or the whole (`isWhole`). */
 const eventsOf = <Field extends { readonly event: string }>(fields: Readonly<Record<string, Field>>) =>
   new Map(
     Object.entries(fields).flatMap(([type, each]) => [

@@ -3,7 +3,7 @@ import type { Delta } from '../../../plans/delta.ts';
 import { normalisedArguments, parses } from '../../../plans/tool-call.ts';
 import { type AttemptItem, type Json, type ResponsesData, textIn, typeOf } from './event.ts';
 
-/** Items that the client has to act on, besides those of which it depends on the item. */
+/** Item types for the client to execute. For some other types that depends on the item. */
 const CLIENT_CALLS: ReadonlySet<unknown> = new Set([
   'function_call',
   'custom_tool_call',
@@ -15,7 +15,7 @@ const CLIENT_CALLS: ReadonlySet<unknown> = new Set([
 
 const NO_DELTAS: readonly Delta[] = [];
 
-/** What an item is to a run. */
+/** Classifies an item. */
 export function kindOf(item: Json): AttemptItem['kind'] {
   const { type, environment, execution } = item;
   if (type === 'message' || type === 'reasoning') return type;
@@ -24,35 +24,35 @@ export function kindOf(item: Json): AttemptItem['kind'] {
   return CLIENT_CALLS.has(type) ? 'call' : 'other';
 }
 
-/** A call of free text rather than JSON: what it says is kept as a JSON string, which its end closes. */
+/** A call with free text instead of JSON, kept as a JSON string that closes at its end. */
 export const isCustom = ({ type }: Json): boolean => type === 'custom_tool_call';
 
-/** Other calls than those of functions are all in their item, which stands for their arguments. */
+/** Whether arguments are sent separately. For other calls, the whole item stands for the arguments. */
 export const isFunction = ({ type }: Json): boolean =>
   type === 'function_call' || type === 'custom_tool_call';
 
-/** Without its quotes: pieces of a text may be put together again to that of the text. */
+/** A JSON string without quotes; such pieces can be concatenated. */
 export const jsonPiece = (text: string): string => JSON.stringify(text).slice(1, -1);
 
-/** Follows one output item through an attempt: what of it is new with each event. */
+/** Tracks an output item through an attempt, and extracts what is new in each event. */
 export class TrackedItem implements AttemptItem {
   readonly kind: AttemptItem['kind'];
   readonly added: Json;
   readonly #nextCall: () => number;
-  /** How much of each of its texts was said. */
+  /** The length of each text so far. */
   readonly #said = new Map<string, number>();
   #call: number | undefined;
   #arguments = '';
   #isOver: boolean = false;
 
-  /** `added` is what is known of an item that was not announced. */
+  /** `added`: the announced item, or what is known without an announcement. */
   constructor(added: Json, nextCall: () => number) {
     this.kind = kindOf(added);
     this.added = added;
     this.#nextCall = nextCall;
   }
 
-  /** The client has to carry it out. */
+  /** Whether the client has to execute it. */
   get isCall(): boolean {
     return this.kind === 'call';
   }
@@ -61,26 +61,26 @@ export class TrackedItem implements AttemptItem {
     return this.#said.get(`${content_index}`) ?? 0;
   }
 
-  /** A piece of one of its texts. */
+  /** Adds a piece of a text. */
   say(kind: 'text' | 'refusal' | 'reasoning', place: string, text: string): readonly Delta[] {
     if (text === '') return NO_DELTAS;
     this.#said.set(place, (this.#said.get(place) ?? 0) + text.length);
     return [{ kind, text }];
   }
 
-  /** All of one of its texts: some servers send no pieces. */
+  /** Completes a text: some servers don't send pieces. */
   sayRest(kind: 'text' | 'refusal' | 'reasoning', place: string, whole: string): readonly Delta[] {
     return this.say(kind, place, whole.slice(this.#said.get(place) ?? 0));
   }
 
-  /** The call begins. Only those whose arguments come in pieces do before they are whole. */
+  /** Begins the call, if its arguments arrive in pieces; others begin once complete. */
   begin(item: Json = this.added): readonly Delta[] {
     const { name, call_id } = item;
     if (this.#call !== undefined || !isFunction(item) || typeof name !== 'string') return NO_DELTAS;
     return this.#start(textIn(call_id), name, isCustom(item) ? '"' : '');
   }
 
-  /** A piece of its arguments, or of the text that is its input. */
+  /** Adds a piece of its arguments, or of its free text input. */
   argue(piece: string): readonly Delta[] {
     if (this.#call === undefined || this.#isOver || piece === '') return NO_DELTAS;
     this.#arguments += piece;
@@ -88,7 +88,7 @@ export class TrackedItem implements AttemptItem {
     return [{ kind: 'tool_arguments', index: this.#call, text }];
   }
 
-  /** Its arguments are whole, or said to be: what does not parse closes no call. */
+  /** Completes the arguments. Invalid JSON doesn't close the call. */
   close(whole: string): readonly Delta[] {
     if (this.#call === undefined || this.#isOver) return NO_DELTAS;
     const rest = whole.startsWith(this.#arguments)
@@ -103,7 +103,7 @@ export class TrackedItem implements AttemptItem {
     return [...rest, ...quote, { kind: 'tool_close', index, proof: 3 }];
   }
 
-  /** The item is over. One that is called incomplete was cut, by a limit for instance. */
+  /** Ends the item. An incomplete one was cut, e.g. by a limit. */
   finish(item: Json): readonly Delta[] {
     if (!this.isCall || this.#isOver) return NO_DELTAS;
     if (item.status === 'incomplete') return this.#cut();
@@ -129,7 +129,7 @@ export class TrackedItem implements AttemptItem {
   }
 }
 
-/** What an item must be that this event is about. */
+/** What an event implies about its item if that was not announced. */
 export function impliedItem({ type, item_id }: ResponsesData): Json {
   const id = typeof item_id === 'string' ? { id: item_id } : {};
   if (/^response\.(output_text|refusal|content_part)\./.test(type)) return { ...id, type: 'message' };
@@ -140,11 +140,11 @@ export function impliedItem({ type, item_id }: ResponsesData): Json {
   return own === undefined ? id : { ...id, type: own };
 }
 
-/** What is encrypted of an item. */
+/** An item's encrypted content. */
 export const secretOf = (item: object): string =>
   'encrypted_content' in item ? textIn(item.encrypted_content) : '';
 
-/** Thoughts that this event ends, if their provider takes them back: they say in it what they are, encrypted. */
+/** The thoughts that this event completes, if it contains the encrypted form that the provider accepts back. */
 export function sealedIn({ type, item }: ResponsesData): Json | undefined {
   const isEnd = type === 'response.output_item.done';
   if (!isEnd || !isObject(item) || typeOf(item) !== 'reasoning' || secretOf(item) === '') return undefined;

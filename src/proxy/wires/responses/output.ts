@@ -18,41 +18,41 @@ import { isCustom, isFunction, kindOf } from './items.ts';
 import { announced, fitPart, openPart, Place, partOfEvent } from './place.ts';
 import type { ResponsesSender } from './sender.ts';
 
-/** A call that is proven closed, with the events in which its attempt sent it. */
+/** A call proven complete, with its attempt's events. */
 interface WholeCall {
   readonly item: AttemptItem;
   readonly events: readonly ResponsesEvent[];
   readonly fragment: ShownFragment;
 }
 
-/** An item that a continuation continues although its own was never announced. */
+/** Items for a continuation whose own item was never announced. */
 const UNSEEN = {
   message: { kind: 'message', added: { type: 'message' }, lengthOf: () => 0 },
   reasoning: { kind: 'reasoning', added: { type: 'reasoning' }, lengthOf: () => 0 },
 } as const satisfies Record<string, AttemptItem>;
 
-/** The parts that prose is sent in; thoughts as a summary if they were begun as one. */
+/** Part types for prose; thoughts use a summary if they began as one. */
 const PART_TYPES = { text: 'output_text', refusal: 'refusal', reasoning: 'reasoning_text' } as const;
 
 /**
- * The items of one response as its client gets them. Those of the attempt that it began with keep their places and
- * their names; those of a later one continue what was left open, or become new items after it.
+ * The items of one response as sent to its client. Items of the first attempt keep their indices and ids; those of
+ * later attempts continue open items, or become new ones.
  */
 export class ResponseOutput {
   readonly #sender: ResponsesSender;
-  /** The calls that another replica was about to show, or was showing. */
+  /** Calls that another replica was showing, or about to show. */
   readonly #restored = new Map<ShownItem, ToolCall>();
   #continues: boolean = false;
-  /** Of the current attempt. */
+  /** Per attempt. */
   #places = new Map<AttemptItem, Place>();
-  /** Calls that are whole and wait for the message before them to end. */
+  /** Complete calls that wait for the end of the message before them. */
   #waiting: WholeCall[] = [];
 
   constructor(sender: ResponsesSender) {
     this.#sender = sender;
   }
 
-  /** The attempt continues an answer that another one has begun. */
+  /** Whether the attempt continues an earlier one's answer. */
   get continues(): boolean {
     return this.#continues;
   }
@@ -78,8 +78,8 @@ export class ResponseOutput {
   }
 
   /**
-   * Thoughts that nothing has come after were cut. No other attempt can continue them: what is encrypted of an item belongs to its
-   * id and its summary, and comes with its end.
+   * Thoughts without anything after them were cut. No other attempt can continue them, because the encrypted content
+   * belongs to their id and summary, and arrives only at the end.
    */
   leaveThoughts(): void {
     const last = this.#sender.shown.items.at(-1);
@@ -88,7 +88,7 @@ export class ResponseOutput {
     this.#sender.emit(cutOff(last));
   }
 
-  /** The client has something of it. */
+  /** Whether the client has seen part of the item. */
   has(item: AttemptItem): boolean {
     return this.#places.has(item);
   }
@@ -97,7 +97,7 @@ export class ResponseOutput {
     return this.#places.get(item)?.shown;
   }
 
-  /** An event of an attempt's item as one of the client's; some of those of a continuation are none. */
+  /** Converts an event of an attempt's item to one for the client; a continuation's event may have no equivalent. */
   pass(item: AttemptItem, event: ResponsesEvent, deltas: readonly Delta[] = event.deltas): void {
     const { data } = event;
     if (data.type === 'response.output_item.added') {
@@ -116,7 +116,7 @@ export class ResponseOutput {
     this.#sender.pass(event, place.changesTo(data), deltas);
   }
 
-  /** Prose that is not all that its event says, or has no event of its own. */
+  /** Shows prose that is only part of its event, or has no event of its own. */
   say(delta: Prose, event: ResponsesEvent | undefined): void {
     const kind = delta.kind === 'reasoning' ? 'reasoning' : 'message';
     const own = event?.item?.kind === kind ? event : undefined;
@@ -136,7 +136,7 @@ export class ResponseOutput {
     this.#sender.emit(said, [delta]);
   }
 
-  /** Shows a whole call, unless a message is still open and will be continued: it comes after that. */
+  /** Shows a whole call. If an open message will be continued, the call waits for its end. */
   showCall(call: WholeCall): void {
     const isWithin =
       this.#continues && this.#sender.shown.openItems.some(({ item }) => kindOf(item) === 'message');
@@ -144,19 +144,19 @@ export class ResponseOutput {
     else this.#showCall(call);
   }
 
-  /** Ends whatever was begun. */
+  /** Ends everything that was begun. */
   closeAll(): void {
     this.#closeOpen(() => true);
     this.#showWaiting();
     this.#closeOpen(() => true);
   }
 
-  /** More of the arguments of a call that an earlier attempt has begun. */
+  /** Adds arguments to a call from an earlier attempt. */
   continueCall({ item, index }: ShownItem, { arguments: said, deltas }: ShownFragment): void {
     this.#sender.emit(argumentsDelta(item, index, said), deltas);
   }
 
-  /** The events that end a call which was shown, with its arguments. */
+  /** The events that end a shown call, with its arguments. */
   closingOf(shown: ShownItem) {
     return callClosing(shown, this.#argumentsOf(shown));
   }
@@ -167,7 +167,7 @@ export class ResponseOutput {
     for (const event of isCall ? this.closingOf(shown) : [itemClosing(shown)]) this.#sender.emit(event);
   }
 
-  /** The call of this id that the client has seen begin. */
+  /** The open call with this id that the client has seen. */
   openCall(id: string): ShownItem | undefined {
     return this.#sender.shown.openItems.find(({ item }) => item.call_id === id || item.id === id);
   }
@@ -178,9 +178,9 @@ export class ResponseOutput {
     for (const call of waiting) this.#showCall(call);
   }
 
-  /** As one attempt sends it from beginning to end. */
+  /** Sends a call like a single attempt would. */
   #showCall({ item, events, fragment }: WholeCall): void {
-    // The one before it is whole, too, and lacks no more than its end.
+    // The previous call is complete too, and lacks only its end.
     this.#closeOpen((shown) => kindOf(shown.item) === 'call');
     const [first, ...rest] = events;
     const isAnnounced = first?.data.type === 'response.output_item.added';
@@ -196,13 +196,13 @@ export class ResponseOutput {
     if (!isClosed) for (const event of callClosing(shown, fragment.arguments)) this.#sender.emit(event);
   }
 
-  /** The end of a call as its attempt sent it is that of the call as it was shown. */
+  /** Whether the attempt's events for the end of the call match what was shown. */
   #mayClose({ item }: ShownItem, { arguments: whole }: ShownFragment): boolean {
     const said = isCustom(item) ? item.input : item.arguments;
     return !this.#continues && said === argumentsOf(item, whole);
   }
 
-  /** What the run has as the arguments of a call that was shown. */
+  /** The arguments of a shown call in the form of a run. */
   #argumentsOf(shown: ShownItem): string {
     const { item } = shown;
     const said = isCustom(item) ? JSON.stringify(textIn(item.input)) : textIn(item.arguments);
@@ -210,22 +210,22 @@ export class ResponseOutput {
     return normalisedArguments(restored.length > said.length ? restored : said);
   }
 
-  /** An item that was not announced, or was announced before this attempt was read. */
+  /** Registers an item without an announcement, or one announced before this attempt was read. */
   #adopt(item: AttemptItem, event: ResponsesEvent): Place | undefined {
     if (!this.#continues)
       return this.#put(new Place(item, this.#sender.shown.itemOf(event.data), { isFirst: true }));
     const { kind } = item;
-    // The client already has what was sent of it up to now.
+    // The client already has the earlier part.
     const open = kind === 'message' || kind === 'reasoning' ? this.#joinable(kind) : undefined;
     if (open) return this.#join(item, open);
     if (event.deltas.length === 0 && kind !== 'other') return undefined;
     const place = this.#begin(item);
-    // Of prose, what the attempt sent before this was left out.
+    // For prose, the attempt's earlier part was removed.
     place.isRebuilt = kind !== 'other';
     return place;
   }
 
-  /** Where the client gets prose of this kind. */
+  /** Where to put prose of this kind in the client's response. */
   #placeFor(kind: 'message' | 'reasoning', item: AttemptItem | undefined): Place {
     const known = item && this.#places.get(item);
     if (known && !known.shown.isDone) return known;
@@ -237,9 +237,9 @@ export class ResponseOutput {
     return this.#placeOf(open) ?? this.#join(own, open);
   }
 
-  /** An item of an earlier attempt that this one has not continued. */
+  /** An item of an earlier attempt that this attempt has not continued yet. */
   #joinable(kind: 'message' | 'reasoning'): ShownItem | undefined {
-    // Calls that were made before this come before it.
+    // Waiting calls must come before new prose.
     if (!this.#continues || this.#waiting.length > 0) return undefined;
     const { openItems } = this.#sender.shown;
     return openItems.findLast((shown) => kindOf(shown.item) === kind && !this.#placeOf(shown));
@@ -249,7 +249,7 @@ export class ResponseOutput {
     return this.#put(new Place(item, shown, { isJoined: true }));
   }
 
-  /** A new item, after the ones that were left open. */
+  /** Begins a new item after ending the open ones. */
   #begin(item: AttemptItem, event?: ResponsesEvent, deltas: readonly Delta[] = []): Place {
     if (this.#continues) this.#closeOpen((open) => this.#isLeft(open));
     if (item.kind !== 'call') this.#showWaiting();
@@ -266,13 +266,13 @@ export class ResponseOutput {
     return this.#put(new Place(item, begun, { isFirst: !this.#continues }));
   }
 
-  /** What begins now comes after it: prose is sent in order, and its end may have gone unseen. */
+  /** Whether a new item ends this one: prose is sequential, and its end may have been held. */
   #isLeft(shown: ShownItem): boolean {
     const kind = kindOf(shown.item);
     return kind === 'message' || kind === 'reasoning' || !(this.#isMadeAgain(shown) || this.#placeOf(shown));
   }
 
-  /** A call that was cut and not cancelled: its attempt is made again, and continues it. */
+  /** A cut but uncancelled call, which a repeated attempt continues. */
   #isMadeAgain(shown: ShownItem): boolean {
     const isClosed = shown.isWhole || this.#restored.get(shown)?.state === 'closed';
     return kindOf(shown.item) === 'call' && !isClosed;

@@ -13,23 +13,26 @@ import {
 } from './event.ts';
 import type { ResponsesSender } from './sender.ts';
 
-/** Ids that a provider may look up beside those of reasoning the client was not shown; without it they are refused. */
+/**
+ * Item types whose ids are replaced: the provider might look them up together with reasoning that the client has not
+ * seen, and refuse them without it.
+ */
 const RENAMED: ReadonlySet<unknown> = new Set(['message', 'function_call', 'custom_tool_call']);
-/** Longer ids are refused. */
+/** Providers refuse longer ids. */
 const ID_TAIL_CHARACTERS = 48;
 
-/** Where an item of an attempt is in the client's response. */
+/** The place of an attempt's item in the client's response. */
 export class Place {
   readonly item: AttemptItem;
   readonly shown: ShownItem;
-  /** It continues what another attempt began. */
+  /** It continues an item of another attempt. */
   readonly isJoined: boolean;
-  /** The client got something else of it than the attempt sent. */
+  /** The client's version differs from the attempt's. */
   isRebuilt: boolean;
   readonly #isFirst: boolean;
   readonly #parts = new Map<string, number>();
 
-  /** `isFirst`: of the attempt that the answer began with. */
+  /** `isFirst`: belongs to the first attempt of the answer. */
   constructor(item: AttemptItem, shown: ShownItem, { isFirst = false, isJoined = false }) {
     this.item = item;
     this.shown = shown;
@@ -38,7 +41,7 @@ export class Place {
     this.#isFirst = isFirst;
   }
 
-  /** Where the client has this part of the attempt's item. */
+  /** The client's index for a part of the attempt's item. */
   partAt(list: PartList, index: number): number | undefined {
     return this.#parts.get(`${list} ${index}`);
   }
@@ -47,16 +50,16 @@ export class Place {
     this.#parts.set(`${list} ${index}`, place);
   }
 
-  /** Some part of the attempt's item is there. */
+  /** Whether a part of the attempt's item is at that index. */
   holds(list: PartList, place: number): boolean {
     return [...this.#parts].some(([key, held]) => key.startsWith(list) && held === place);
   }
 
-  /** What has to be changed of an event of the attempt's item before it is one of the client's, if anything. */
+  /** The changes needed to make an event of the attempt's item one for the client; undefined if none. */
   changesTo(data: ResponsesData): Json | undefined {
     const { shown } = this;
     const isInPlace = data.output_index === undefined || data.output_index === shown.index;
-    // Nearly every event is one of these.
+    // The fast path for nearly every event.
     if (this.#isFirst && isInPlace) return undefined;
     const changes: Record<string, unknown> = {};
     const put = (field: string, value: unknown) => {
@@ -83,14 +86,14 @@ export class Place {
     return changes;
   }
 
-  /** An item that only this attempt sent may have another id. */
+  /** Replaces the id of an item that only this attempt sent, if necessary. */
   #renamed({ item }: ResponsesData, changes: Record<string, unknown>): Json {
     const { id } = this.shown.item;
     if (isObject(item) && item.id !== undefined && item.id !== id) changes.item = { ...item, id };
     return changes;
   }
 
-  /** As the client has it. What was encrypted belongs to the id under which it came. */
+  /** The item as the client has seen it. Encrypted content is valid only with its original id. */
   #whole(item: unknown): Json {
     const own = this.shown.item;
     if (!isObject(item)) return own;
@@ -105,7 +108,7 @@ export class Place {
     return typeof index === 'number' ? (this.partAt(list, index) ?? index) : undefined;
   }
 
-  /** Counted from the beginning of the text that the client has. */
+  /** Shifts positions to count from the beginning of the client's text. */
   #annotation({ annotation, content_index }: ResponsesData, part: number): Json {
     if (!this.isRebuilt || !isObject(annotation)) return {};
     const { text, annotations } = partsOf(this.shown, 'content')[part] ?? {};
@@ -120,7 +123,7 @@ export class Place {
   }
 }
 
-/** As it is announced where a continuation brings it: empty, and under an id that goes with nothing unseen. */
+/** The announcement of a continuation's item: empty, and with an id that requires no unseen reasoning. */
 export function announced({ added, kind }: AttemptItem, response: Json | undefined, index: number): Json {
   const { type = kind, id } = added;
   const tail = textIn(response?.id)
@@ -140,11 +143,11 @@ const PREFIXES: Readonly<Record<string, string>> = {
   custom_tool_call: 'ctc',
 };
 
-/** The part of an item that an event is about, as its attempt counts. */
+/** The part that an event is about, in the attempt's numbering. */
 interface AttemptPart {
   readonly list: PartList;
   readonly index: number;
-  /** Of the part, as far as the event says. */
+  /** The part's type, as far as the event shows. */
   readonly type: string;
 }
 
@@ -165,7 +168,7 @@ export function partOfEvent({
   };
 }
 
-/** Where a continuation adds content of this type: in the part that is open, or in a new one. */
+/** Finds the part for new content of this type: the open one or a new one. */
 export function openPart(place: Place, { list, type, index }: OpenedPart, sender: ResponsesSender): number {
   const { shown } = place;
   const { open } = shown;
@@ -187,7 +190,7 @@ function beginPart(shown: ShownItem, list: PartList, type: string, sender: Respo
   return part;
 }
 
-/** Sees to it that the client has the part that a continuation speaks of. False if the event says nothing new. */
+/** Makes sure that the client has the part of a continuation's event. False if the event contains nothing new. */
 export function fitPart(place: Place, event: ResponsesEvent, sender: ResponsesSender): boolean {
   const { data, deltas } = event;
   const told = partOfEvent(data);
@@ -200,7 +203,7 @@ export function fitPart(place: Place, event: ResponsesEvent, sender: ResponsesSe
   return true;
 }
 
-/** A part that is announced is the one that is open, if nothing was said in that yet. */
+/** Maps an announced part to the open one if that is still empty, else to a new one. */
 function beginsPart(place: Place, { list, index }: AttemptPart, sender: ResponsesSender): boolean {
   const { shown } = place;
   const { open } = shown;

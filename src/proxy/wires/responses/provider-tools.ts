@@ -5,9 +5,9 @@ import { type AttemptItem, type Json, type ResponsesData, textIn, typeOf } from 
 import { impliedItem, kindOf } from './items.ts';
 
 const NO_DELTAS: readonly Delta[] = [];
-/** The result of these is an item of its own, with the same `call_id`. */
+/** Their result is a separate item with the same `call_id`. */
 const PAIRED: ReadonlySet<string> = new Set(['shell_call', 'tool_search_call']);
-/** Items of the provider that run nothing: the tools after them rest on some of them. */
+/** Provider items that run nothing, but that later tools may depend on. */
 const CONTEXT: ReadonlySet<string> = new Set(['mcp_list_tools', 'compaction']);
 const ID_CHARACTERS = 48;
 
@@ -19,17 +19,17 @@ interface SeenItem {
 }
 
 /**
- * The tools that a provider runs, as the events of one attempt tell of them. A tool counts as begun from its
- * announcement: OpenAI says `in_progress` with it, and what was lost with a connection may have said more.
+ * The provider tools in one attempt's events. A tool counts as begun once announced: OpenAI sends `in_progress` with
+ * the announcement, and later events may be lost with the connection.
  */
 export class ResponsesProviderTools {
   /** By `output_index`. */
   readonly #items = new Map<unknown, SeenItem>();
-  /** Uses whose result is still to come, by `call_id`. */
+  /** Uses that wait for their result, by `call_id`. */
   readonly #uses = new Map<string, { readonly seen: SeenItem; readonly items: readonly Json[] }>();
-  /** What the next tool is given back with: its provider refuses it without the reasoning it came from. */
+  /** Items that must accompany the next tool: the provider refuses it without the reasoning that led to it. */
   #context: Json[] = [];
-  /** Reasoning came that its provider does not take back. */
+  /** There was reasoning that the provider doesn't accept back. */
   #isParted = false;
 
   read(data: ResponsesData): readonly Delta[] {
@@ -45,7 +45,7 @@ export class ResponsesProviderTools {
   }
 
   #begin({ kind, type, id, name }: SeenItem): readonly Delta[] {
-    // What reasoning led to a message or a call is not what a tool after them rests on.
+    // Reasoning that led to a message or a call doesn't belong to later tools.
     if (kind === 'message' || kind === 'call')
       this.#context = this.#context.filter((item) => typeOf(item) !== 'reasoning');
     return kind === 'other' && isRun(type) ? [{ kind: 'provider_tool_start', id, name }] : NO_DELTAS;
@@ -79,7 +79,7 @@ export class ResponsesProviderTools {
     return context;
   }
 
-  /** A provider that knows the id asks for the reasoning beside it, which is not there to be given. */
+  /** Replaces the id, because a provider that knows it would require the missing reasoning. */
   #asGivenBack(item: Json): Json {
     if (!this.#isParted || typeof item.id !== 'string') return item;
     const prefix = /^[a-z]+(?=_)/.exec(item.id)?.[0] ?? 'item';

@@ -36,20 +36,20 @@ export class ResponsesReader implements WireReader<ResponsesEvent> {
   readonly #background: 'client' | 'operator' | undefined;
   readonly #items = new Map<unknown, TrackedItem>();
   readonly #providerTools = new ResponsesProviderTools();
-  /** Finished thoughts before the answer, encrypted. */
+  /** Complete encrypted thoughts from before the answer. */
   readonly sealed: Json[] = [];
-  /** Something else than thoughts has begun. */
+  /** Something other than thoughts has begun. */
   #answers: boolean = false;
   #hasCalls = false;
   #id: string | undefined;
-  /** The number of the last event. */
+  /** The sequence number of the last event. */
   #number: number | undefined;
   #isOver: boolean = false;
   #isEnded: boolean = false;
 
   /**
-   * `nextCall` hands out the run's numbers for calls. `background`: the provider continues without us, because the client
-   * has asked for that, or the operator.
+   * `nextCall` assigns the run's indices for calls. `background`: the provider continues without a connection, at the
+   * request of the client or of the operator.
    */
   constructor(nextCall: () => number, background?: 'client' | 'operator') {
     this.#nextCall = nextCall;
@@ -74,7 +74,7 @@ export class ResponsesReader implements WireReader<ResponsesEvent> {
 
   read(message: EventSourceMessage): ResponsesReading {
     const event = this.#read(message);
-    // Where the provider itself has failed, there is nothing to come back to.
+    // A failed answer can't be resumed.
     if (event.kind === 'error_event' || event.kind === 'bad_finish') this.#isOver = true;
     return event;
   }
@@ -96,7 +96,7 @@ export class ResponsesReader implements WireReader<ResponsesEvent> {
     if (SPOKEN.has(type) && !isSpoken(parsed)) return MALFORMED;
     if (isObject(response) && typeof response.id === 'string') this.#id = response.id;
     if (typeof sequence_number === 'number') this.#number = sequence_number;
-    // Nearly always it says its type itself.
+    // Avoids a copy, because events nearly always contain their type.
     const data = (type === parsed.type ? parsed : { ...parsed, type }) as ResponsesData;
     if (this.#background !== 'operator' || !isObject(response)) return this.#readData(data, payload);
     const shown = inForeground(data, response);
@@ -135,7 +135,7 @@ export class ResponsesReader implements WireReader<ResponsesEvent> {
     return status === undefined ? { ...event, deltas, last: true } : { kind: 'bad_finish', reason, status };
   }
 
-  /** Servers may change the id of an item on the way, or leave the index out. */
+  /** Tolerates servers that change an item's id midway or omit the index. */
   #itemOf(data: ResponsesData): TrackedItem | undefined {
     const { type, output_index, item_id, item } = data;
     const announced = isObject(item) ? item : undefined;
@@ -175,7 +175,7 @@ export class ResponsesReader implements WireReader<ResponsesEvent> {
   }
 }
 
-/** The same as a client reads it that has not asked for `background`: its response is never queued. */
+/** The event for a client that did not ask for `background`, whose response is never queued. */
 function inForeground(data: ResponsesData, response: Json): ResponsesData {
   const { background, status } = response;
   return {
@@ -189,7 +189,7 @@ function inForeground(data: ResponsesData, response: Json): ResponsesData {
   };
 }
 
-/** Events that bring a piece of the answer. */
+/** Events with a piece of the answer. */
 const SPOKEN: ReadonlySet<string> = new Set([
   'response.output_text.delta',
   'response.refusal.delta',
@@ -197,13 +197,13 @@ const SPOKEN: ReadonlySet<string> = new Set([
   'response.custom_tool_call_input.delta',
 ]);
 
-/** Its piece is text, and of an item; or there is none. */
+/** Whether its piece is text and belongs to an item, or is empty. */
 const isSpoken = ({ delta, output_index, item_id }: Json): boolean =>
   !isUnreadableText(delta) && (textIn(delta) === '' || (output_index ?? item_id) !== undefined);
 
 const failed = (error: ProviderError): ResponsesReading => ({ kind: 'error_event', error });
 
-/** In an event of its own, in a response that failed, or as gateways put it into any event. */
+/** Finds an error: as an event of its own, in a failed response, or added to any event by a gateway. */
 function errorIn(parsed: unknown, name: string | undefined): ProviderError | undefined {
   if (!isObject(parsed)) return providerErrorIn(parsed);
   const { type, response, error } = parsed;

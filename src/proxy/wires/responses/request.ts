@@ -19,9 +19,9 @@ import type { WireRequest } from '../common/wire.ts';
 import { type Json, textIn } from './event.ts';
 import { secretOf } from './items.ts';
 
-/** The parts of a request on `/v1/responses` that decide how a run may be continued. */
+/** The parts of a request on `/v1/responses` that determine how a run may be continued. */
 export interface ResponsesRequest extends WireRequest {
-  /** Text, or a list of items; a stored prompt may do without. */
+  /** Text or a list of items; optional with a stored prompt. */
   readonly input?: string | readonly unknown[] | null;
   readonly instructions?: unknown;
   readonly max_output_tokens?: number | null;
@@ -36,7 +36,7 @@ export interface ResponsesRequest extends WireRequest {
 
 const LOGPROBS = 'message.output_text.logprobs';
 
-/** What a run relies on; everything else is left to the provider to judge. */
+/** Validates only what a run relies on; the provider validates the rest. Throws `ApiError`. */
 export function checkResponsesRequest(fields: Fields): ResponsesRequest {
   const { input } = fields;
   checkModel(fields);
@@ -46,7 +46,7 @@ export function checkResponsesRequest(fields: Fields): ResponsesRequest {
   return fields as unknown as ResponsesRequest;
 }
 
-/** Reads fields with care, because the provider judges them. */
+/** Reads unvalidated fields defensively. */
 export function responsesFactsOf(request: ResponsesRequest): RequestFacts {
   const { tools, text, max_output_tokens } = request;
   const format = isObject(text) && isObject(text.format) ? text.format.type : undefined;
@@ -66,17 +66,17 @@ export function responsesFactsOf(request: ResponsesRequest): RequestFacts {
   };
 }
 
-/** The input as a list, which text is short for. */
+/** The input as a list; text is short for a user message. */
 export function itemsOf({ input }: Pick<ResponsesRequest, 'input'>): readonly unknown[] {
   if (typeof input === 'string') return [{ role: 'user', content: input }];
   return Array.isArray(input) ? input : [];
 }
 
-/** The provider keeps generating without us, and lets every client that knows the id come back to it. */
+/** Whether the provider generates without a connection, and lets clients with the id resume. */
 export const isBackground = ({ background, store }: ResponsesRequest): boolean =>
   background === true && store !== false;
 
-/** What has the provider do that where the client has left it open; undefined where it has not. */
+/** Fields that enable this if the client left it open; undefined if it didn't. */
 export const backgroundFields = ({ background, store }: ResponsesRequest): Fields | undefined =>
   background === undefined && (store === undefined || store === true)
     ? { background: true, ...(store === undefined && { store: true }) }
@@ -86,13 +86,13 @@ const asksForLogprobs = ({ top_logprobs, include }: ResponsesRequest): boolean =
   (typeof top_logprobs === 'number' && top_logprobs > 0) ||
   (Array.isArray(include) && include.includes(LOGPROBS));
 
-/** It must be answered with a call. */
+/** Whether the answer must contain a call. */
 export function forcesTool(choice: unknown): boolean {
   if (!isObject(choice)) return choice === 'required';
   return choice.type !== 'allowed_tools' || choice.mode === 'required';
 }
 
-/** By name; those of a namespace as well. */
+/** By name, including tools in namespaces. */
 function schemasOf(tools: unknown): ToolSchemas {
   const schemas = new Map<string, unknown>();
   for (const tool of Array.isArray(tools) ? tools.filter(isObject) : []) {
@@ -106,12 +106,12 @@ function schemasOf(tools: unknown): ToolSchemas {
 const instructionsOf = ({ instructions }: ResponsesRequest): readonly unknown[] =>
   typeof instructions === 'string' && instructions !== '' ? [instructions] : [];
 
-/** Providers refuse a lower limit. */
+/** Providers refuse lower limits. */
 const MAX_OUTPUT_TOKENS_MIN = 16;
 
 /**
- * The request that asks for the rest of the answer: the partial answer and a turn of the user's after the input. What
- * the conversation hangs on (`previous_response_id`, `conversation`, `store`) stays as it came.
+ * The request for the rest of the answer: appends the partial answer and a user turn to the input. Fields about stored
+ * conversations (`previous_response_id`, `conversation`, `store`) stay unchanged.
  */
 export function responsesContinuationOf({
   request,
@@ -145,22 +145,22 @@ export function responsesContinuationOf({
 }
 
 /**
- * Thoughts go back, encrypted, where the client itself would send them: a provider that keeps answers looks them up under
- * their ids, and has none of an answer that was cut.
+ * Encrypted thoughts are sent back only where the client would do so itself: a provider that stores answers looks them
+ * up by id, and has none for a cut answer.
  */
 const keepsThoughts = ({ store }: ResponsesRequest): boolean => store === false;
 
-/** Those that a tool of the provider rests on go with it. */
+/** Excludes thoughts that already accompany a provider tool. */
 function withoutThose(sealed: readonly object[], before: AnswerGivenBack['before']): readonly object[] {
   const given = new Set(before.flatMap((part) => (typeof part === 'string' ? [] : part.map(idOf))));
   return sealed.filter((item) => !given.has(idOf(item)));
 }
 
-/** In OpenAI's words: another provider, or another of its accounts, has encrypted the thoughts, or keeps them. */
+/** OpenAI's errors for thoughts that another provider or account encrypted or stores. */
 const REFUSES_THOUGHTS =
   /encrypted.content\b.* could not be (?:verified|decrypted|decoded|parsed)|item with id .?rs_\w+.? not found/is;
 
-/** What these items are to a model is all in them. */
+/** Items that are complete without their id. */
 const KNOWN_WITHOUT_ID: ReadonlySet<unknown> = new Set(['message', 'function_call', 'custom_tool_call']);
 
 export const responsesRefuseThoughts = (refusal: string): boolean => REFUSES_THOUGHTS.test(refusal);
@@ -175,7 +175,7 @@ export function responsesWithoutThoughts(
   const isGone = items.map((item) => isReasoning(item) && isLeftOut(sealOf(item)));
   const last = isGone.lastIndexOf(true);
   if (last === -1) return undefined;
-  // Whatever came before the last of them, and the items that rest on it, may be of the other provider.
+  // Everything before the last of them, and the items that depend on it, may come from the other provider.
   const next = items.findIndex((item, index) => index > last && isReasoning(item));
   const rest = next === -1 ? items.length : next;
   const kept = items.map((item, index) => (index < rest ? withoutId(item) : item));
@@ -186,7 +186,7 @@ const isReasoning = (item: unknown): item is Json => isObject(item) && item.type
 
 const sealOf = (item: Json): string => secretOf(item) || textIn(item.id);
 
-/** Under its id, an item is looked up together with what was thought before it. */
+/** With its id, an item would be looked up together with its reasoning. */
 function withoutId(item: unknown): unknown {
   if (!isObject(item) || !KNOWN_WITHOUT_ID.has(item.type)) return item;
   const { id: _, ...rest } = item;
@@ -195,17 +195,17 @@ function withoutId(item: unknown): unknown {
 
 const idOf = (item: object): unknown => ('id' in item ? item.id : item);
 
-/** Of what they are encrypted from, which base64 makes a third longer. */
+/** The size of the encrypted content, without the overhead of base64. */
 const charactersOf = (thoughts: readonly object[]): number =>
   thoughts.reduce((sum, item) => sum + Math.ceil(0.75 * secretOf(item).length), 0);
 
 const messageOf = (role: 'assistant' | 'user', content: string) => ({ type: 'message', role, content });
 
-/** A choice that forces a tool is satisfied by one that ran: asked for again, it would run again. */
+/** A tool that ran satisfies a choice that forces it; if forced again, it would run again. */
 const choiceAfter = (ran: readonly string[], { tool_choice }: ResponsesRequest): object =>
   ran.length > 0 && forcesTool(tool_choice) ? { tool_choice: 'auto' } : {};
 
-/** The client's limit counts the whole answer. */
+/** The client's limit applies to the whole answer. */
 function limits(request: ResponsesRequest, tokens_left: number): Partial<ResponsesRequest> {
   if (typeof request.max_output_tokens !== 'number') return {};
   return { max_output_tokens: Math.max(MAX_OUTPUT_TOKENS_MIN, tokens_left) };

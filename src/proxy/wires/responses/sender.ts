@@ -4,10 +4,10 @@ import { ClientResponseState } from './client-response-state.ts';
 import type { Unnumbered } from './ending.ts';
 import type { Json, ResponsesData, ResponsesEvent } from './event.ts';
 
-/** Sends events to a client, numbered in a row, and keeps what the client makes of them. */
+/** Sends numbered events to a client, and tracks the client's view of them. */
 export class ResponsesSender {
   readonly shown = new ClientResponseState();
-  /** The client was sent what the provider sent, and all of it. */
+  /** The client received exactly what the provider sent. */
   isFaithful: boolean = true;
   readonly #sink: AnswerSink;
 
@@ -19,7 +19,7 @@ export class ResponsesSender {
     return this.shown.events > 0;
   }
 
-  /** An event of the provider, with what has to be changed of it. */
+  /** Sends an event of the provider, with changes if necessary. */
   pass(event: ResponsesEvent, changes?: Json, deltas: readonly Delta[] = event.deltas): void {
     const { data, payload } = event;
     const isChanged = changes !== undefined && Object.keys(changes).length > 0;
@@ -33,25 +33,25 @@ export class ResponsesSender {
     }
   }
 
-  /** An event of our own. */
+  /** Sends an event of our own. */
   emit(event: Unnumbered, deltas: readonly Delta[] = []): void {
     this.isFaithful = false;
     this.emitAside(event, deltas);
   }
 
-  /** The same where it changes nothing of the response. */
+  /** Sends an event of our own that doesn't change the response. */
   emitAside({ type, ...fields }: Unnumbered, deltas: readonly Delta[] = []): void {
     const data: ResponsesData = { type, sequence_number: this.shown.next_sequence, ...fields };
     this.#send(data, JSON.stringify(data), deltas);
   }
 
-  /** Several events begin here, and no client may have some of them while the rest could be lost. */
+  /** Several events begin here, which must not be sent while some could still be lost. */
   storeFirst(): void {
     this.#sink.storeFirst();
   }
 
   #isInStep({ sequence_number: number }: ResponsesData): boolean {
-    // Some servers count from one, and some not at all.
+    // Some servers start at one, others don't number events.
     if (!this.begun && number === 1) return true;
     return number === undefined || number === this.shown.next_sequence;
   }

@@ -17,7 +17,7 @@ import {
   responsesWithoutThoughts,
 } from './request.ts';
 
-/** The last event of a response has all of it. */
+/** The last event of a response contains the whole document. */
 class ResponseFold implements DocumentFold {
   readonly extra_bytes = 0;
   #response: object | undefined;
@@ -53,7 +53,7 @@ export const responsesWire: Wire<ResponsesEvent, ResponsesRequest> = {
   writer: (options) => new ResponsesAnswerWriter(options),
   delivered: responsesDeliveredEvents,
   document: {
-    // One that is made in the background is answered before it is made.
+    // A background response is answered before it is generated.
     streamFields: ({ background }) => (background === true ? undefined : { stream: true }),
     fold: () => new ResponseFold(),
     isAnswer: ({ object, output, status }) =>
