@@ -1,6 +1,9 @@
 /** Where a word can be completed from. */
 export type WordSource = 'file' | 'nothing' | readonly string[];
 
+/** `command`: the words of a command's name, each in its turn. */
+export type OperandSource = WordSource | 'command';
+
 /** One `--name`. */
 export interface OptionDescription {
   readonly name: string;
@@ -20,7 +23,7 @@ interface OperandDescription {
   readonly many?: true;
   /** Said when it is missing. */
   readonly missing?: string;
-  readonly completes?: WordSource;
+  readonly completes?: OperandSource;
 }
 
 /** What was given on the command line. */
