@@ -23,7 +23,7 @@ interface Exit {
   readonly signal: string | null;
 }
 
-interface WorkerOptions {
+export interface WorkerOptions {
   /** From 1; its successors have the same one. */
   readonly number: number;
   readonly directory: string;
