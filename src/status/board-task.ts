@@ -4,6 +4,7 @@ import type { Outcome } from '../plans/outcome.ts';
 import type { ObservedStep } from '../proxy/run/context/run-observer.ts';
 import type { BoardRun } from './board-run.ts';
 import type { TaskDetail, TaskId, TaskState, TaskStep, TaskSummary } from './snapshot.ts';
+import { StepNumbers } from './step-numbers.ts';
 
 /** Of each task the last ones, with their runs. */
 const STEPS_MAX = 50;
@@ -39,7 +40,8 @@ export class BoardTask {
   /** By number. The last one that began or was replayed comes last. */
   readonly #steps = new Map<number, BoardStep>();
   #step_at_ms: number;
-  #counted = 0;
+  /** Of all steps, those that are forgotten included. */
+  readonly #numbers = new StepNumbers();
   #recoveries = 0;
   #tokens_paid = 0;
   #tokens_saved = 0;
@@ -97,7 +99,8 @@ export class BoardTask {
       ...(isIdle && {
         idle_since_ms: Math.max(this.#step_at_ms, ...this.runs.map((run) => run.ended_at_ms ?? 0)),
       }),
-      steps: this.#counted,
+      steps: this.#numbers.size,
+      step_numbers: this.#numbers.text,
       recoveries: this.#recoveries,
       tokens_paid: this.#tokens_paid,
       tokens_saved: this.#tokens_saved,
@@ -125,7 +128,7 @@ export class BoardTask {
   }
 
   #keep(number: number, step: BoardStep, at_ms: number): void {
-    if (!this.#steps.has(number)) this.#counted++;
+    this.#numbers.add(number);
     this.#step_at_ms = at_ms;
     remember(this.#steps, number, step, STEPS_MAX);
   }

@@ -282,6 +282,8 @@ export interface TaskSummary {
   /** Since when no step is being answered. */
   readonly idle_since_ms?: number;
   readonly steps: number;
+  /** Which ones: a bit set in base64, in which step 1 is the lowest bit of the first byte. */
+  readonly step_numbers: string;
   /** Interruptions after which an answer was continued, or finished with what was settled. */
   readonly recoveries: number;
   /** Prompt and completion, as providers have reported them for attempts of this replica. */
