@@ -53,6 +53,9 @@ interface FleetOptions {
  * The replicas that share a store, as their status pages show them. Each has one of a few numbered notes as its seat, and
  * a second note that expires unless it is renewed: the store decides which replicas are dead, and no clocks are compared.
  * A store that fails is no concern of this one: the others are then `unknown`.
+ *
+ * A replica gives signs of life although no status page is open. A replica that starts takes the seat of a dead one, so it has
+ * to know which ones live, and so does a single request for `/status`: both would have to wait for the signs of the others.
  */
 export class Fleet {
   readonly #options: FleetOptions;
