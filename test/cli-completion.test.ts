@@ -90,6 +90,8 @@ describe.each(SHELLS)('in %s', (name, offered) => {
     expect(offers('holdfast', 'completion', '')).toEqual(['bash', 'fish', 'zsh']);
     expect(offers('holdfast', 'help', '')).toEqual(expect.arrayContaining(firsts));
     expect(offers('holdfast', 'help', 'do')).toEqual(['doctor']);
+    expect(offers('holdfast', 'help', 'runs', '')).toEqual(['cancel', 'list', 'show', 'tail']);
+    expect(offers('holdfast', 'help', 'runs', 's')).toEqual(['show']);
     expect(offers('holdfast', 'serve', '--store', 'm')).toEqual(['memory']);
     expect(offers('holdfast', 'serve', '--config', 'hold')).toEqual(['holdfast.yaml']);
     expect(offers('holdfast', 'check', 'hold')).toEqual(['holdfast.yaml']);

@@ -14,10 +14,15 @@ export interface SignedRunOptions {
   readonly ttlS?: number;
   /** Makes the requests. Must not cancel a run that is left. Default `resumable({ cancelOnAbort: false })`. */
   readonly fetch?: Fetch;
+  /**
+   * Ends the wait of `opened` for the first request. It has no effect on a request that was made: that has a signal of its
+   * own. Default `AbortSignal.timeout(10_000)`.
+   */
+  readonly signal?: AbortSignal;
 }
 
 export interface OpenedRun {
-  /** `undefined` if there is no run: the request has failed, or the answer is not Holdfast's. */
+  /** `undefined` if there is no run: the request was never made or has failed, or the answer is not Holdfast's. */
   readonly id: string | undefined;
   /** For the response to the page. Empty if there is no run, or Holdfast has not signed its URL. */
   readonly headers: Readonly<Record<string, string>>;
@@ -27,7 +32,10 @@ export interface OpenedRun {
 export interface SignedRun {
   /** For the SDK that asks the model. */
   readonly fetch: typeof globalThis.fetch;
-  /** The run that the first request of `fetch` led to. Never rejects: the SDK reports what went wrong. */
+  /**
+   * The run that the first request of `fetch` led to. Never rejects: the SDK reports what went wrong. Resolves without a run
+   * if `signal` aborts before that request.
+   */
   readonly opened: Promise<OpenedRun>;
 }
 
@@ -35,6 +43,13 @@ const TTL_S_DEFAULT = 3600;
 const TTL_S_MAX = 86_400;
 /** How long Holdfast may take to sign, while the page waits for its response. */
 const SIGN_MS_MAX = 5_000;
+/**
+ * How long an SDK may take to make its first request. One that fails before it, because it has no key, for example, says so
+ * only where its stream is read, which a server that waits for `opened` has not begun to do.
+ */
+const REQUEST_MS_MAX = 10_000;
+
+const NO_RUN: OpenedRun = { id: undefined, headers: {} };
 
 /**
  * The server's half of a chat that can be resumed and stopped; the page's is {@link stoppable}. The page gets a URL that
@@ -47,7 +62,12 @@ const SIGN_MS_MAX = 5_000;
  * const { headers } = await run.opened;
  */
 export function signedRun(options: SignedRunOptions): SignedRun {
-  const { publicUrl, ttlS = TTL_S_DEFAULT, fetch = resumable({ cancelOnAbort: false }) } = options;
+  const {
+    publicUrl,
+    ttlS = TTL_S_DEFAULT,
+    fetch = resumable({ cancelOnAbort: false }),
+    signal = AbortSignal.timeout(REQUEST_MS_MAX),
+  } = options;
   const publicRoot = rootOfEndpoint(publicUrl);
   if (publicRoot === undefined)
     throw new TypeError(
@@ -57,13 +77,20 @@ export function signedRun(options: SignedRunOptions): SignedRun {
     throw new TypeError(`ttlS must be a whole number from 1 to ${TTL_S_MAX}`);
 
   const opened = Promise.withResolvers<OpenedRun>();
-  let isFirst = true;
+  let isAwaited = true;
+  const endWait = () => {
+    isAwaited = false;
+    opened.resolve(NO_RUN);
+  };
+  if (signal.aborted) endWait();
+  else signal.addEventListener('abort', endWait, { once: true });
   return {
     opened: opened.promise,
     async fetch(input, init) {
       const answered = fetch(input, init);
-      if (!isFirst) return answered;
-      isFirst = false;
+      if (!isAwaited) return answered;
+      isAwaited = false;
+      signal.removeEventListener('abort', endWait);
       const request = typeof input === 'object' && 'url' in input ? input : undefined;
       const headers = new Headers(init?.headers ?? request?.headers);
       const signed = answered.then(async (response): Promise<OpenedRun> => {
@@ -73,7 +100,7 @@ export function signedRun(options: SignedRunOptions): SignedRun {
         const path = id && place && (await stopPathOf(id, place, fetch, ttlS));
         return { id, headers: path ? { [STOP_URL_HEADER]: publicRoot + path } : {} };
       });
-      opened.resolve(signed.catch(() => ({ id: undefined, headers: {} })));
+      opened.resolve(signed.catch(() => NO_RUN));
       return answered;
     },
   };

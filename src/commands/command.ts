@@ -1,6 +1,9 @@
 /** The source of completions for a word. */
 export type WordSource = 'file' | 'nothing' | readonly string[];
 
+/** `command`: the words of a command's name, each in its turn. */
+export type OperandSource = WordSource | 'command';
+
 /** One `--name`. */
 export interface OptionDescription {
   readonly name: string;
@@ -20,7 +23,7 @@ interface OperandDescription {
   readonly many?: true;
   /** The error message if it is missing. */
   readonly missing?: string;
-  readonly completes?: WordSource;
+  readonly completes?: OperandSource;
 }
 
 /** The parsed command line. */

@@ -1,5 +1,11 @@
 import { suggestion } from '../config/problem.ts';
-import { type CommandDescription, type Invocation, UsageError, type WordSource } from './command.ts';
+import {
+  type CommandDescription,
+  type Invocation,
+  type OperandSource,
+  UsageError,
+  type WordSource,
+} from './command.ts';
 import {
   firstSuggestions,
   groups,
@@ -43,6 +49,15 @@ export const bashCompletion = (): string =>
     '_holdfast_words() {',
     '  COMPREPLY=($(compgen -W "$1" -- "$current"))',
     '}',
+    '_holdfast_commands() {',
+    '  if [ "$COMP_CWORD" -eq "$position" ]; then',
+    `    _holdfast_words "${wordsOf(firstSuggestions())}"`,
+    '    return',
+    '  fi',
+    '  case "$previous" in',
+    ...groups().map((group) => `    ${group}) _holdfast_words "${wordsOf(memberSuggestions(group))}" ;;`),
+    '  esac',
+    '}',
     '_holdfast_files() {',
     '  type compopt >/dev/null 2>&1 && compopt -o filenames',
     "  local IFS=$'\\n'",
@@ -84,8 +99,9 @@ function bashOperand({ operand, options }: CommandDescription): string {
   return source === 'nothing' ? ':' : `${place}${bashAction(source)}`;
 }
 
-function bashAction(source: WordSource): string {
+function bashAction(source: OperandSource): string {
   if (source === 'file') return '_holdfast_files';
+  if (source === 'command') return '_holdfast_commands';
   return source === 'nothing' ? ':' : `_holdfast_words "${source.join(' ')}"`;
 }
 
@@ -113,7 +129,6 @@ function fishLines(command: CommandDescription): string[] {
     .split(' ')
     .map((word) => `__fish_seen_subcommand_from ${word}`)
     .join('; and ');
-  const operand = command.operand?.completes ?? 'nothing';
   return [
     ...optionSuggestions(command).map(({ word, says, completes }) =>
       fishLine(
@@ -122,10 +137,18 @@ function fishLines(command: CommandDescription): string[] {
         says,
       ),
     ),
-    ...(operand === 'nothing'
-      ? []
-      : [`complete -c holdfast -n ${fishQuoted(condition)} ${fishValue(operand)}`]),
+    ...fishOperand(command, condition),
   ];
+}
+
+function fishOperand({ name, operand }: CommandDescription, condition: string): string[] {
+  const source = operand?.completes ?? 'nothing';
+  if (source === 'nothing') return [];
+  if (source !== 'command') return [`complete -c holdfast -n ${fishQuoted(condition)} ${fishValue(source)}`];
+  // The members of a group are offered after its name, so only the first word is missing.
+  const others = wordsOf(firstSuggestions().filter(({ word }) => word !== name));
+  const first = `${condition}; and not __fish_seen_subcommand_from ${others}`;
+  return firstSuggestions().map((suggestion) => fishOffer(first, suggestion));
 }
 
 /** `-F` enables file completion, which is off otherwise. */
@@ -170,6 +193,19 @@ export const zshCompletion = (): string =>
     ...COMMANDS.flatMap(zshCase),
     '  esac',
     '}',
+    '_holdfast_commands() {',
+    '  if (( CURRENT == 2 )); then',
+    ...zshDescribed('command', firstSuggestions(), '    '),
+    '    return',
+    '  fi',
+    '  case $words[CURRENT-1] in',
+    ...groups().flatMap((group) => [
+      `    ${group})`,
+      ...zshDescribed('command', memberSuggestions(group), '      '),
+      '      ;;',
+    ]),
+    '  esac',
+    '}',
     'if [ "$funcstack[1]" = "_holdfast" ]; then',
     '  _holdfast "$@"',
     'else',
@@ -207,8 +243,9 @@ function zshCase(command: CommandDescription): string[] {
   ];
 }
 
-function zshAction(source: WordSource): string {
+function zshAction(source: OperandSource): string {
   if (source === 'file') return '_files';
+  if (source === 'command') return '_holdfast_commands';
   return source === 'nothing' ? ' ' : `(${source.map((word) => word.replaceAll(':', '\\:')).join(' ')})`;
 }
 

@@ -226,9 +226,7 @@ export const COMMANDS: readonly CommandDescription[] = [
       name: 'COMMAND',
       required: false,
       many: true,
-      get completes() {
-        return firstWords();
-      },
+      completes: 'command',
     },
     says: 'show the commands, or the options of one',
     details: ['The same as `holdfast --help` and `holdfast COMMAND --help`.'],

@@ -41,6 +41,11 @@ interface GaugeOptions {
   readonly together?: Aggregator;
 }
 
+interface HistogramOptions {
+  /** Each value comes with `exemplarLabels`, which only OpenMetrics shows. */
+  readonly hasExemplars?: boolean;
+}
+
 /** Configured names, by the kind of label. */
 export type ConfiguredNames = Readonly<Partial<Record<Configured, readonly string[]>>>;
 
@@ -96,31 +101,19 @@ export class Families {
     help: string,
     buckets: readonly number[],
     labels = {} as Labels<Name>,
+    { hasExemplars = false }: HistogramOptions = {},
   ): Histogram<Name> {
-    const described = this.#add({ name, type: 'histogram', help, labels, buckets });
-    const histogram = new Histogram<Name>({ ...described, buckets: [...buckets] });
-    this.#zeroLabelled(histogram, labels);
-    return histogram;
-  }
-
-  /** Like {@link histogram}, but takes `exemplarLabels` with each value, which only OpenMetrics shows. */
-  histogramWithExemplars<Name extends string = never>(
-    name: string,
-    help: string,
-    buckets: readonly number[],
-    labels = {} as Labels<Name>,
-  ): Histogram<Name> {
-    const described = this.#add({ name, type: 'histogram', help, labels, buckets });
-    // The library refuses such a histogram in a registry of the older format, although that format merely omits
-    // exemplars.
     const histogram = new Histogram<Name>({
-      ...described,
+      ...this.#add({ name, type: 'histogram', help, labels, buckets }),
       buckets: [...buckets],
+      enableExemplars: hasExemplars,
+      // A registry of the older format, which leaves exemplars out, takes such a histogram, but not from its constructor.
       registers: [],
-      enableExemplars: true,
     });
     this.registry.registerMetric(histogram);
-    this.#zeroLabelled(histogram, labels);
+    // Without labels, the library zeroes it itself.
+    if (Object.keys(labels).length > 0)
+      this.#zeroed.push({ labels, zero: (set) => histogram.zero(set as LabelSet<Name>) });
     return histogram;
   }
 
@@ -151,12 +144,6 @@ export class Families {
         begun.add(key);
       }
     }
-  }
-
-  /** Without labels, the library does this itself. */
-  #zeroLabelled<Name extends string>(histogram: Histogram<Name>, labels: Labels<Name>): void {
-    if (Object.keys(labels).length > 0)
-      this.#zeroed.push({ labels, zero: (set) => histogram.zero(set as LabelSet<Name>) });
   }
 
   /** Registers a family and returns its options for the library. */

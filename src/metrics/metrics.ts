@@ -102,22 +102,24 @@ export class Metrics {
     'Task events for webhook endpoints, by how their delivery ended.',
     { outcome: values.WEBHOOKS },
   );
-  readonly recoveryGap = this.#families.histogramWithExemplars(
+  readonly recoveryGap = this.#families.histogram(
     'holdfast_recovery_gap_seconds',
     'Silence between the last delta before an interruption and the first one after it, as the client saw it, by the interrupted upstream.',
     GAP_BUCKETS,
     { upstream: 'upstream' },
+    { hasExemplars: true },
   );
   readonly seams = this.#families.counter(
     'holdfast_seams_total',
     'Joins between two attempts, by the kind of seam.',
     { kind: SEAM_KINDS },
   );
-  readonly timeToFirstToken = this.#families.histogramWithExemplars(
+  readonly timeToFirstToken = this.#families.histogram(
     'holdfast_time_to_first_token_seconds',
     'Time from the complete request to the first delivered token, by the upstream that sent it.',
     FIRST_TOKEN_BUCKETS,
     { upstream: 'upstream' },
+    { hasExemplars: true },
   );
   readonly overhead = this.#families.histogram(
     'holdfast_overhead_seconds',

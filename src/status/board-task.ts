@@ -4,6 +4,7 @@ import type { Outcome } from '../plans/outcome.ts';
 import type { ObservedStep } from '../proxy/run/context/run-observer.ts';
 import type { BoardRun } from './board-run.ts';
 import type { TaskDetail, TaskId, TaskState, TaskStep, TaskSummary } from './snapshot.ts';
+import { StepNumbers } from './step-numbers.ts';
 
 /** Number of latest steps kept per task, with their runs. */
 const STEPS_MAX = 50;
@@ -38,7 +39,8 @@ export class BoardTask {
   /** By number. The step that last began or was replayed comes last. */
   readonly #steps = new Map<number, BoardStep>();
   #step_at_ms: number;
-  #counted = 0;
+  /** Of all steps, those that are forgotten included. */
+  readonly #numbers = new StepNumbers();
   #recoveries = 0;
   #tokens_paid = 0;
   #tokens_saved = 0;
@@ -96,7 +98,8 @@ export class BoardTask {
       ...(isIdle && {
         idle_since_ms: Math.max(this.#step_at_ms, ...this.runs.map((run) => run.ended_at_ms ?? 0)),
       }),
-      steps: this.#counted,
+      steps: this.#numbers.size,
+      step_numbers: this.#numbers.text,
       recoveries: this.#recoveries,
       tokens_paid: this.#tokens_paid,
       tokens_saved: this.#tokens_saved,
@@ -124,7 +127,7 @@ export class BoardTask {
   }
 
   #keep(number: number, step: BoardStep, at_ms: number): void {
-    if (!this.#steps.has(number)) this.#counted++;
+    this.#numbers.add(number);
     this.#step_at_ms = at_ms;
     remember(this.#steps, number, step, STEPS_MAX);
   }

@@ -53,6 +53,9 @@ interface FleetOptions {
  * The replicas that share a store, as shown on their status pages. Each occupies one of a fixed number of notes as its
  * seat and renews a second note that otherwise expires. So the store decides which replicas are dead, and no clocks are
  * compared. If the store fails, the others are shown as `unknown`.
+ *
+ * A replica renews its note even if no status page is open: a replica that starts takes the seat of a dead one, and a
+ * single request for `/status` shows which replicas live. Both would otherwise have to wait for the others' next notes.
  */
 export class Fleet {
   readonly #options: FleetOptions;

@@ -284,6 +284,8 @@ export interface TaskSummary {
   /** When the last step ended; absent while one is being answered. */
   readonly idle_since_ms?: number;
   readonly steps: number;
+  /** The steps as a bit set in base64, with step 1 as the lowest bit of the first byte. */
+  readonly step_numbers: string;
   /** Interruptions after which an answer continued, or finished with its settled parts. */
   readonly recoveries: number;
   /** Prompt and completion tokens that providers reported for this replica's attempts. */

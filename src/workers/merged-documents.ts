@@ -17,6 +17,7 @@ import type {
   TaskSummary,
   TasksDocument,
 } from '../status/snapshot.ts';
+import { StepNumbers } from '../status/step-numbers.ts';
 import { TASKS_MAX } from '../status/task-board.ts';
 
 /** A document of one worker. `worker` is a number that is never reused. */
@@ -134,13 +135,15 @@ export function mergedTask(tasks: readonly TaskSummary[]): TaskSummary {
   if (!last) throw new Error('there is nothing to merge');
   const active = TASK_STATES.find((state) => tasks.some((task) => task.state === state));
   const { idle_since_ms: _, ...lasting } = last;
+  const numbers = StepNumbers.union(tasks.map(({ step_numbers }) => step_numbers));
   const idle_since_ms = active ? undefined : latestOf(tasks.map((task) => task.idle_since_ms));
   return {
     ...lasting,
     state: active ?? last.state,
     began_at_ms: Math.min(...tasks.map(({ began_at_ms }) => began_at_ms)),
     ...(idle_since_ms !== undefined && { idle_since_ms }),
-    steps: sumOf(tasks, ({ steps }) => steps),
+    steps: numbers.size,
+    step_numbers: numbers.text,
     recoveries: sumOf(tasks, ({ recoveries }) => recoveries),
     tokens_paid: sumOf(tasks, ({ tokens_paid }) => tokens_paid),
     tokens_saved: sumOf(tasks, ({ tokens_saved }) => tokens_saved),

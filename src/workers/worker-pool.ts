@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Logger } from 'pino';
 import type { Configuration } from '../config/configuration.ts';
-import { sleep, systemTime } from '../lib/time.ts';
-import { WorkerProcess } from './worker-process.ts';
+import { sleep, systemTime, type Time } from '../lib/time.ts';
+import { type WorkerOptions, WorkerProcess } from './worker-process.ts';
 
 /** Delay before replacing a worker that died soon after its start, doubled for each further one. */
 const BACKOFF_MS = 200;
@@ -20,6 +20,12 @@ interface PoolHandlers {
   onEnd(worker: WorkerProcess): void;
 }
 
+/** Replaced in tests. */
+interface PoolSurroundings {
+  readonly time?: Time;
+  readonly begin?: (options: WorkerOptions) => WorkerProcess;
+}
+
 /** Keeps a number of workers alive and replaces each that ends. */
 export class WorkerPool {
   /** Rejects with the last worker's error if none lives and none can start. */
@@ -28,6 +34,8 @@ export class WorkerPool {
   readonly #count: number;
   readonly #log: Logger;
   readonly #handlers: PoolHandlers;
+  readonly #time: Time;
+  readonly #begin: (options: WorkerOptions) => WorkerProcess;
   /** Contains the workers' sockets; only this user may read it. */
   readonly #directory = mkdtempSync(join(tmpdir(), 'holdfast-'));
   readonly #alive = new Map<number, WorkerProcess>();
@@ -35,10 +43,17 @@ export class WorkerPool {
   readonly #unable = new Set<number>();
   readonly #stopping = new AbortController();
 
-  constructor(count: number, log: Logger, handlers: PoolHandlers) {
+  constructor(
+    count: number,
+    log: Logger,
+    handlers: PoolHandlers,
+    { time = systemTime, begin = (options) => new WorkerProcess(options) }: PoolSurroundings = {},
+  ) {
     this.#count = count;
     this.#log = log;
     this.#handlers = handlers;
+    this.#time = time;
+    this.#begin = begin;
     const { promise, reject } = Promise.withResolvers<never>();
     this.failure = promise;
     this.failure.catch(() => {});
@@ -80,12 +95,8 @@ export class WorkerPool {
   async #keep(number: number, configuration: () => Configuration, onBegun: () => void): Promise<void> {
     const { signal } = this.#stopping;
     for (let deaths = 0; !signal.aborted; ) {
-      const worker = new WorkerProcess({
-        number,
-        directory: this.#directory,
-        configuration: configuration(),
-      });
-      const began_ms = performance.now();
+      const worker = this.#begin({ number, directory: this.#directory, configuration: configuration() });
+      const began_ms = this.#time.now();
       this.#alive.set(number, worker);
       const fault = await worker.started.then(
         () => undefined,
@@ -101,14 +112,14 @@ export class WorkerPool {
       if (fault && this.#unable.size === this.#count) return this.#fail(fault);
       this.#handlers.onChange();
       // A worker that exits with 0 was asked to.
-      deaths = code === 0 || performance.now() - began_ms > STABLE_MS ? 0 : deaths + 1;
+      deaths = code === 0 || this.#time.now() - began_ms > STABLE_MS ? 0 : deaths + 1;
       const pause_ms = deaths === 0 ? 0 : Math.min(BACKOFF_MS * 2 ** (deaths - 1), BACKOFF_MAX_MS);
       const how = { worker: number, pid: worker.pid, code, signal: killer, pause_ms };
       this.#log.warn(
         { ...how, ...(fault && { reason: fault.message }) },
         'a worker has ended: it is replaced',
       );
-      await sleep(systemTime, pause_ms, signal);
+      await sleep(this.#time, pause_ms, signal);
     }
   }
 

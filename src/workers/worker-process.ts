@@ -23,7 +23,7 @@ interface Exit {
   readonly signal: string | null;
 }
 
-interface WorkerOptions {
+export interface WorkerOptions {
   /** From 1. Successors have the same number. */
   readonly number: number;
   readonly directory: string;

@@ -1,4 +1,6 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { createOpenAI } from '@ai-sdk/openai';
+import { streamText } from 'ai';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { resumable, type SignedRunOptions, signedRun } from '../../src/client/index.ts';
 import { Deployment, modelOf } from '../e2e/deployment.ts';
 import { streamRequest } from '../e2e/raw-client.ts';
@@ -80,6 +82,56 @@ describe('a signed run', () => {
     });
     await expect(run.fetch('http://127.0.0.1:9/v1/chat/completions')).rejects.toThrow('no route');
     expect(await run.opened).toEqual({ id: undefined, headers: {} });
+  });
+
+  test('is none where the SDK fails before it makes a request, and the stream of the SDK says why', async () => {
+    const limit = new AbortController();
+    const timeout = vi.spyOn(AbortSignal, 'timeout').mockReturnValueOnce(limit.signal);
+    const run = signedRun({ publicUrl: 'http://127.0.0.1:9' });
+    expect(timeout).toHaveBeenCalledExactlyOnceWith(10_000);
+    timeout.mockRestore();
+    const { chat } = createOpenAI({ baseURL: 'http://127.0.0.1:9/v1', apiKey: 'key', fetch: run.fetch });
+    const { stream } = streamText({ model: chat('m'), messages: [], onError: () => {} });
+    limit.abort();
+    expect(await run.opened).toEqual({ id: undefined, headers: {} });
+    const parts: unknown[] = [];
+    for await (const part of stream) parts.push(part);
+    expect(parts).toContainEqual({
+      type: 'error',
+      error: expect.objectContaining({ name: 'AI_InvalidPromptError' }),
+    });
+  });
+
+  test('is none once its owner waits no longer, and a request that comes later is just answered', async () => {
+    const owner = new AbortController();
+    const requests: string[] = [];
+    const fetch = async (input: unknown) => {
+      requests.push(String(input));
+      return new Response('late', { headers: { 'holdfast-run-id': 'run_1' } });
+    };
+    const run = signedRun({ publicUrl: 'http://127.0.0.1:9', signal: owner.signal, fetch });
+    owner.abort();
+    expect(await run.opened).toEqual({ id: undefined, headers: {} });
+    const url = 'http://127.0.0.1:9/v1/chat/completions';
+    expect(await (await run.fetch(url)).text()).toBe('late');
+    expect(requests).toEqual([url]);
+    const { opened } = signedRun({ publicUrl: 'http://127.0.0.1:9', signal: owner.signal, fetch });
+    expect(await opened).toEqual({ id: undefined, headers: {} });
+  });
+
+  test('is waited for once the SDK has made its request, even if the signal aborts then', async () => {
+    const owner = new AbortController();
+    const answered = Promise.withResolvers<Response>();
+    const run = signedRun({
+      publicUrl: 'http://127.0.0.1:9',
+      signal: owner.signal,
+      fetch: () => answered.promise,
+    });
+    const response = run.fetch('http://127.0.0.1:9/v1/chat/completions');
+    owner.abort();
+    answered.resolve(new Response('', { headers: { 'holdfast-run-id': 'run_1' } }));
+    await response;
+    expect((await run.opened).id).toBe('run_1');
   });
 
   test('has no URL where Holdfast does not sign', async () => {

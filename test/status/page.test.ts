@@ -12,7 +12,7 @@ const LIVE = 1000;
 const SCREENSHOTS = process.env.HOLDFAST_SCREENSHOTS;
 const LIMIT_MS = 240_000;
 
-const PHONE = { width: 400, height: 900 };
+const PHONE = { width: 390, height: 844 };
 
 const chromium = await chromiumCommand();
 
@@ -95,6 +95,8 @@ if ('missing' in chromium) {
   const { command } = chromium;
   const taskRows = 'document.querySelectorAll("#tasks tbody").length';
   const busiest = 'document.querySelector("#tasks tbody")';
+  const isScrolled =
+    '(({ scrollWidth, clientWidth }) => scrollWidth > clientWidth)(document.querySelector(".scroll"))';
   const rows = 'document.querySelectorAll("#runs tbody tr").length';
   const chipsOf = (table: string) =>
     `[...document.querySelectorAll("${table} .chip")].map(({ textContent }) => textContent)`;
@@ -516,6 +518,7 @@ if ('missing' in chromium) {
       const phone = await BrowserPage.open(command, `${crowd.holdfast.adminUrl}/#${id}`, PHONE);
       await phone.until('document.querySelectorAll(".step").length', 6);
       expect(await phone.read('document.documentElement.scrollWidth <= innerWidth')).toBe(true);
+      expect(await phone.read(isScrolled)).toBe(false);
       expect(await phone.read('document.querySelector(".steps").offsetWidth <= innerWidth')).toBe(true);
       for (const scheme of ['light', 'dark'] as const) {
         await phone.prefer(scheme);
@@ -658,7 +661,15 @@ if ('missing' in chromium) {
       await phone.until('document.querySelector("#tasks-count").textContent', String(FAMILY.length + 2));
       await phone.read('document.querySelector("input[value=tasks]").click()');
       await phone.until(taskRows, FAMILY.length + 2);
+      expect(await phone.read('document.querySelector("#runs").checkVisibility()')).toBe(false);
+      const isIndented = (name: string) =>
+        phone.read(
+          `[...document.querySelectorAll("#tasks .run")].find(({ textContent }) => textContent === ${JSON.stringify(name)}).offsetLeft > ${busiest}.querySelector(".run").offsetLeft`,
+        );
+      expect(await isIndented('invitations-2026-11')).toBe(false);
+      expect(await isIndented('find-the-addresses')).toBe(true);
       expect(await phone.read('document.documentElement.scrollWidth <= innerWidth')).toBe(true);
+      expect(await phone.read(isScrolled)).toBe(false);
       for (const scheme of ['light', 'dark'] as const) {
         await phone.prefer(scheme);
         await phone.read('document.querySelector("#runs-heading").scrollIntoView()');

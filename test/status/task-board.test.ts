@@ -69,6 +69,13 @@ describe('a task on the board', () => {
     ]);
   });
 
+  it('counts a step once, even if it is replayed after its run is forgotten', () => {
+    const { board } = createBoard();
+    for (let number = 1; number <= 60; number++) answer(board, number);
+    board.replayed({ step: step(1), tokens: 100 });
+    expect(board.tasks.read().tasks).toMatchObject([{ steps: 60 }]);
+  });
+
   it('counts an answer that was finished with what was settled as recovered', () => {
     const { board } = createBoard();
     const { watch } = begin(board, { step: step(1) });

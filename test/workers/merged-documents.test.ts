@@ -151,6 +151,31 @@ test('what workers have seen apart is what one process would have seen', () => {
   expect(shared).toBeGreaterThan(CASES / 4);
 });
 
+test('a step that one worker has answered and others replay is one step', () => {
+  const { parts } = boards();
+  const step = (number: number) => ({ task: 'a task', number, owner: 'an owner' as Owner });
+  const [first, second, third] = parts as [RunBoard, RunBoard, RunBoard];
+  for (const [board, number] of [
+    [first, 1],
+    [second, 2],
+    [first, 3],
+    [second, 60],
+  ] as const)
+    begin(board, { run: runId(number), step: step(number) }).watch.ended({ outcome: 'complete' });
+  for (const number of [1, 2, 3]) third.replayed({ step: step(number), tokens: 10 });
+  second.replayed({ step: step(1), tokens: 10 });
+  const { tasks } = mergedTasks(
+    parts.map((board) => board.tasks.read()),
+    0,
+  );
+  expect(tasks).toMatchObject([{ steps: 4, tokens_saved: 40 }]);
+  const told = parts.flatMap((board, worker) => {
+    const document = board.tasks.detail(tasks[0]?.task ?? '');
+    return document ? [{ worker, document }] : [];
+  });
+  expect(mergedTaskDetail(told)).toMatchObject({ steps: 4 });
+});
+
 test('of a run that moved between workers, the stay is shown that has not ended', () => {
   const { time, parts } = boards();
   const [from, to] = parts as [RunBoard, RunBoard];

@@ -45,8 +45,8 @@ function createTask(task) {
   const fold = element('button', { type: 'button', className: 'fold' });
   const part = element('span', { className: 'cut' }, 'part of ', element('bdi', {}));
   const family = element('div', { className: 'family quiet' }, fold, part);
-  const figure = (...parts) => element('td', { className: 'number' }, ...parts);
-  const tokens = () => figure(element('span', {}), element('div', { className: 'sum quiet' }));
+  const figure = (label, ...parts) => element('td', { className: 'number', data: { label } }, ...parts);
+  const tokens = (label) => figure(label, element('span', {}), element('div', { className: 'sum quiet' }));
   return element(
     'tbody',
     { data: { task: task.task } },
@@ -54,12 +54,12 @@ function createTask(task) {
       'tr',
       {},
       element('th', { scope: 'row' }, button, family),
-      element('td', {}),
-      figure(),
-      figure(),
-      tokens(),
-      tokens(),
-      figure(),
+      element('td', { className: 'state' }),
+      figure('steps'),
+      figure('recoveries'),
+      tokens('tokens paid'),
+      tokens('saved'),
+      figure('age'),
     ),
   );
 }
