@@ -1,5 +1,5 @@
-// Writes helm/holdfast/README.md: what is there to read first, and a table of the values from the comments of values.yaml.
-// With --check it writes nothing and fails when the page is out of date, or a value has no comment.
+// Writes helm/holdfast/README.md: an introduction, and a table of the values from the comments in values.yaml.
+// With --check it writes nothing, and fails if the page is out of date or a value has no comment.
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -17,11 +17,11 @@ const description = (comment) =>
     .join(' ')
     .match(/(?:^|.* )-- (.*)$/)?.[1];
 
-/** One row per value: what has a comment is one; what has none is a section. */
+/** One row per value: a key with a comment is a value, one without is a section. */
 function rows(map, path) {
   return map.items.flatMap(({ key, value }, index) => {
     const name = [...path, key.value].join('.');
-    // The parser gives what stands before the first key to the map.
+    // The parser attaches a comment before the first key to the map.
     const comment = description(index === 0 ? (key.commentBefore ?? map.commentBefore) : key.commentBefore);
     if (comment !== undefined) return [{ name, value: JSON.stringify(value?.toJSON() ?? null), comment }];
     if (isMap(value) && value.items.length > 0) return rows(value, [...path, key.value]);
@@ -35,7 +35,7 @@ const values = rows(parseDocument(read('values.yaml')).contents, [])
   .map(({ name, value, comment }) => `| \`${name}\` | \`${cell(value)}\` | ${cell(comment)} |`)
   .join('\n');
 
-/** The first sentence of an example says what it is. */
+/** The first sentence of an example describes it. */
 const examples = readdirSync(join(CHART, 'examples'))
   .filter((file) => file.endsWith('.yaml'))
   .map((file) => {
@@ -65,14 +65,14 @@ helm install holdfast ./helm/holdfast --set image.repository=IMAGE \\
   --set config.upstreams.openai.base_url=https://api.openai.com/v1
 \`\`\`
 
-A value that is unknown, or contradicts another one, is refused with a message that says what to do.
+The chart refuses a value that's unknown or contradicts another one, and says what to do.
 
 ## Examples
 
 | values | |
 |---|---|
 ${examples}
-| [application-chart](examples/application-chart) | The chart of an application that takes the sidecar in. |
+| [application-chart](examples/application-chart) | An application's chart that includes the sidecar. |
 
 ## Values
 

@@ -1,22 +1,22 @@
 import { retryAfterMs } from '../interrupts/retry-after.ts';
 import { fieldsOf } from './wires.ts';
 
-/** Codes of errors that are no answer to the request: the replica could not look at it, or has it no more. */
+/** Error codes that don't answer the request: the replica couldn't process it, or no longer has it. */
 const TRY_ELSEWHERE: readonly unknown[] = ['shutting_down', 'store_unavailable', 'run_taken_over'];
 
-/** The stream of a run. Any other stream is not Holdfast's, and cannot be resumed. */
+/** The stream of a run. Any other stream isn't Holdfast's, and can't be resumed. */
 export const opensRun = (response: Response): boolean =>
   response.status === 200 &&
   response.body !== null &&
   response.headers.has('holdfast-run-id') &&
   (response.headers.get('content-type') ?? '').startsWith('text/event-stream');
 
-/** The status of a replica, or of what stands before it, that cannot take a request now. */
+/** The statuses with which a replica, or something in front of it, says that it can't accept requests now. */
 export const isUnavailable = (status: number): boolean => [502, 503, 504].includes(status);
 
 /**
- * Whether this comes from a replica, or from what stands before it, that cannot take a request now. An error object
- * says otherwise: Holdfast has tried, and asking again would only multiply its attempts.
+ * Whether a replica, or something in front of it, can't accept a request now. An error object says otherwise: Holdfast
+ * has tried, and asking again would only multiply its attempts.
  */
 export async function isTurnedAway(response: Response): Promise<boolean> {
   if (!isUnavailable(response.status)) return false;
@@ -25,8 +25,8 @@ export async function isTurnedAway(response: Response): Promise<boolean> {
 }
 
 /**
- * Whether a replica could continue a run if it had its request, which the store has not got: 409. Or it has nothing of
- * the run at all, 404: then everything that the client has is needed, too.
+ * Whether a replica could continue a run if it had the request, which the store lacks: 409. Or it knows nothing about
+ * the run, 404: then it needs everything that the client has, too.
  */
 export async function wantsRequest(response: Response, { isWhole }: { isWhole: boolean }): Promise<boolean> {
   const { status } = response;
@@ -35,15 +35,15 @@ export async function wantsRequest(response: Response, { isWhole }: { isWhole: b
   return status === 409 ? saysRequestWanted(text) : errorOf(text)?.code === 'run_not_found';
 }
 
-/** The same of an error event: the wire of such a run is unknown, so that it is the same on all. */
+/** The same for an error event. The wire of such a run is unknown, so the event is the same on all wires. */
 export const saysRequestWanted = (payload: string): boolean =>
   payload.includes('"not_resumable"') && errorOf(payload)?.code === 'not_resumable';
 
-/** How long the response asks to wait; undefined if it does not. */
+/** How long the response asks to wait; undefined if it doesn't ask. */
 export const retryAfterOf = ({ headers }: Response): number | undefined =>
   retryAfterMs(Object.fromEntries(headers), Date.now());
 
-/** Lets go of a response that will not be read. */
+/** Discards a response that the caller won't read. */
 export function discard(response: Response): void {
   response.body?.cancel().catch(() => {});
 }

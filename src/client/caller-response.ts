@@ -1,14 +1,14 @@
-/** Where the caller's response comes from. */
+/** The source of the caller's response. */
 export interface Source {
-  /** More of the body, undefined at its end. What it rejects with is what the caller reads. */
+  /** More of the body; undefined at its end. The caller reads the error that it rejects with. */
   read(): Promise<string | undefined>;
-  /** The caller takes no more. */
+  /** The caller wants no more. */
   leave(): void;
 }
 
 /**
- * The response of a replica with the body of `source`, which is read as the caller reads. `signal` ends the
- * body at once, whatever is under way.
+ * A replica's response with the body of `source`, read at the caller's pace. `signal` ends the body at once, even during
+ * a read.
  */
 export function callerResponse(
   { status, statusText, headers, url }: Response,
@@ -41,11 +41,11 @@ export function callerResponse(
       },
       cancel: leave,
     },
-    // A slow caller slows down its replica; nothing is read ahead of it.
+    // A slow caller slows down its replica; the client doesn't read ahead.
     { highWaterMark: 0 },
   );
   const kept = new Headers(headers);
-  // They speak of the bytes of one connection.
+  // These headers describe the bytes of one connection.
   for (const name of ['content-length', 'content-encoding']) kept.delete(name);
   const response = new Response(body, { status, statusText, headers: kept });
   return Object.defineProperty(response, 'url', { value: url });

@@ -1,7 +1,7 @@
 import { EventTooLargeError, SilenceError } from './errors.ts';
 import type { Fetch } from './options.ts';
 
-/** One request to a replica, with its answer. It is given up when a step takes longer than it may. */
+/** One request to a replica, with its answer. Gives up when a step exceeds its time limit. */
 export class Connection {
   readonly #closing = new AbortController();
   readonly #signal: AbortSignal;
@@ -9,7 +9,7 @@ export class Connection {
   #response: Response | undefined;
   #reader: ReadableStreamDefaultReader<Uint8Array> | undefined;
 
-  /** `signal` closes it, too. */
+  /** `signal` also closes it. */
   constructor(signal: AbortSignal) {
     this.#signal = AbortSignal.any([signal, this.#closing.signal]);
   }
@@ -19,14 +19,14 @@ export class Connection {
     return this.#response;
   }
 
-  /** What the next bytes of the body completed; undefined at its end. */
+  /** The events that the next bytes of the body complete; undefined at its end. */
   async read(limit_ms: number): Promise<WholeEvents | undefined> {
     this.#reader ??= this.#response?.body?.getReader();
     const bytes = await this.within(limit_ms, async () => (await this.#reader?.read())?.value);
     return bytes && this.#splitter.split(bytes);
   }
 
-  /** Closes it if the work takes too long, and by that ends the work. */
+  /** Closes the connection, and so ends the work, if the work takes too long. */
   async within<T>(limit_ms: number, work: () => Promise<T>): Promise<T> {
     const timer = setTimeout(() => this.#closing.abort(new SilenceError(limit_ms)), limit_ms);
     try {
@@ -45,20 +45,21 @@ const EVENT_CHARACTERS_MAX = 16_777_216;
 const LINE_END = /\r\n|\r|\n/;
 
 interface WholeEvents {
-  /** What the caller may read: events, each with its blank line, and comments. */
+  /** The bytes for the caller: events, each with its blank line, and comments. */
   readonly frames: string;
   /** The data of each of these events. */
   readonly payloads: readonly string[];
-  /** Of the last event so far; empty if it has none. */
+  /** The id of the last event so far; empty if it has none. */
   readonly id: string;
 }
 
 /**
- * Bytes of one response → whole events. A new splitter for every response: half an event or half a character of one
- * must never meet the bytes of the next.
+ * Turns the bytes of one response into whole events. Every response needs a new splitter: half an event or half a
+ * character of one response must never meet the bytes of the next.
  *
- * `id` and `retry` lines are for us and are not passed on: after an `id`, openai-python takes every further blank
- * line for an event. So are blocks without data, which some clients take for events. Comments pass, as single lines.
+ * `id` and `retry` lines are for this client, which removes them: after an `id`, openai-python treats every further blank
+ * line as an event. It also removes blocks without data, which some clients treat as events. Comments pass, as single
+ * lines.
  */
 export class EventSplitter {
   readonly #decoder = new TextDecoder();
@@ -67,7 +68,7 @@ export class EventSplitter {
   /** The lines of the event that has begun. */
   #lines = '';
   #payload: string | undefined;
-  /** Of the event that has begun, and of the last one that is whole. */
+  /** The ids of the event that has begun, and of the last complete one. */
   #idBegun = '';
   #id = '';
   #isAfterReturn = false;
@@ -108,7 +109,7 @@ export class EventSplitter {
     this.#lines += `${line}\n`;
   }
 
-  /** A line end of two characters may come in two pieces. */
+  /** A line end of two characters may arrive in two pieces. */
   #decode(bytes: Uint8Array): string {
     const text = this.#decoder.decode(bytes, { stream: true });
     if (text === '') return text;

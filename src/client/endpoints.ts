@@ -1,16 +1,16 @@
-/** A replica that failed is not asked first for this long, so that not every new run has to find out by itself. */
+/** For this long after a failure, a replica isn't asked first, so not every new run has to find out by itself. */
 const AVOID_MS = 10_000;
 
-/** The URL of an endpoint without `/v1` and slashes at its end; undefined if it is not the URL of a replica. */
+/** An endpoint's URL without `/v1` and slashes at its end; undefined if it can't be a replica's URL. */
 export function rootOfEndpoint(endpoint: unknown): string | undefined {
   const url = typeof endpoint === 'string' && URL.canParse(endpoint) ? new URL(endpoint) : undefined;
   if (!url || !/^https?:$/.test(url.protocol)) return undefined;
-  // fetch refuses credentials, and nothing can be appended to the others.
+  // `fetch` refuses credentials, and a path can't follow a query or a fragment.
   if (url.username || url.password || url.search || url.hash) return undefined;
   return url.origin + url.pathname.replace(/(\/v1)?\/*$/, '');
 }
 
-/** The replicas, by their roots, and which of them failed lately. Shared by all runs of one `fetch`. */
+/** The replicas' roots, and which replicas failed recently. All runs of one `fetch` share this. */
 export class Endpoints {
   readonly #roots: readonly string[];
   readonly #failed_ms = new Map<string, number>();
@@ -19,19 +19,19 @@ export class Endpoints {
     this.#roots = roots;
   }
 
-  /** Where a request that names `root` goes first. */
+  /** The replica to send a request for `root` to first. */
   first(root: string): string {
     return this.hasFailed(root) ? this.after(root) : root;
   }
 
-  /** Where to go after `root`: the next that has not failed lately, or simply the next. */
+  /** The replica after `root`: the next one that hasn't failed recently, or simply the next. */
   after(root: string): string {
     const start = this.#roots.indexOf(root) + 1;
     const order = [...this.#roots.slice(start), ...this.#roots.slice(0, start)];
     return order.find((candidate) => !this.hasFailed(candidate)) ?? order[0] ?? root;
   }
 
-  /** Lately. */
+  /** Recently. */
   hasFailed(root: string): boolean {
     return performance.now() - (this.#failed_ms.get(root) ?? Number.NEGATIVE_INFINITY) < AVOID_MS;
   }

@@ -1,4 +1,4 @@
-/** The stream ended without an end of the answer, and could not be resumed. What was read of it is not the whole answer. */
+/** The stream ended before the answer did, and the client couldn't resume it. What you've read isn't the complete answer. */
 export class StreamInterruptedError extends Error {
   override readonly name = 'StreamInterruptedError';
 
@@ -7,7 +7,7 @@ export class StreamInterruptedError extends Error {
   }
 }
 
-/** A replica has sent nothing for `idleMs`, not even a keep-alive. */
+/** A replica sent nothing for `idleMs`, not even a keep-alive. */
 export class SilenceError extends Error {
   override readonly name = 'SilenceError';
 
@@ -16,7 +16,7 @@ export class SilenceError extends Error {
   }
 }
 
-/** An event of the stream is larger than this client is willing to hold. */
+/** An event of the stream is larger than this client accepts. */
 export class EventTooLargeError extends Error {
   override readonly name = 'EventTooLargeError';
 
@@ -25,10 +25,10 @@ export class EventTooLargeError extends Error {
   }
 }
 
-/** Holdfast has refused what was asked about a task or one of its tool calls, or could not be reached. Then the tool must not be run. */
+/** Holdfast refused a request about a task or one of its tool calls, or couldn't be reached. Don't run the tool then. */
 export class LedgerError extends Error {
   override readonly name = 'LedgerError';
-  /** Of Holdfast's error; undefined where no replica has answered. */
+  /** The code of Holdfast's error; undefined if no replica answered. */
   readonly code: string | undefined;
 
   constructor(message: string, { code, cause }: { readonly code?: string; readonly cause?: unknown } = {}) {
@@ -37,10 +37,10 @@ export class LedgerError extends Error {
   }
 }
 
-/** An answer could not be stopped: Holdfast has refused, could not be reached, or is not where the answer comes from. */
+/** An answer couldn't be stopped: Holdfast refused, couldn't be reached, or isn't the answer's source. */
 export class StopError extends Error {
   override readonly name = 'StopError';
-  /** Of Holdfast's error, for example `url_expired`; undefined where Holdfast has not answered. */
+  /** The code of Holdfast's error, for example `url_expired`; undefined if Holdfast didn't answer. */
   readonly code: string | undefined;
 
   constructor(
@@ -53,8 +53,8 @@ export class StopError extends Error {
 }
 
 /**
- * A tool was to be run, and it is unknown whether it was: its process was lost, or it has thrown. It is not run again before
- * you have found out, since it may have had its effect.
+ * It's unknown whether a tool ran: its process was lost, or it threw. Holdfast doesn't let it run again before you've found
+ * out, since it may have had its effect.
  */
 export class UnknownCallError extends Error {
   override readonly name = 'UnknownCallError';
@@ -67,13 +67,13 @@ export class UnknownCallError extends Error {
     this.#release = release;
   }
 
-  /** The tool has not run: the next process that wants to may run it. Rejects with a {@link LedgerError}. */
+  /** Call this if the tool hasn't run: the next process may run it then. Rejects with a {@link LedgerError}. */
   release(): Promise<void> {
     return this.#release();
   }
 }
 
-/** A tool was run, and its result was too long to be kept. */
+/** A tool ran, but its result was too long to keep. */
 export class ResultNotKeptError extends Error {
   override readonly name = 'ResultNotKeptError';
 

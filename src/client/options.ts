@@ -1,38 +1,38 @@
 import { rootOfEndpoint } from './endpoints.ts';
 import { withPresentNames } from './renamed-options.ts';
 
-/** What is needed of a `fetch`: the global one, and any that can be called like it. */
+/** The part of `fetch` that this client needs: the global one has it, and so does any that you can call the same way. */
 export type Fetch = (input: string | URL | Request, init?: RequestInit) => Promise<Response>;
 
 export interface ResumableOptions extends FormerResumableOptions {
-  /** Makes the requests. When absent, the global `fetch` there is when `resumable` is called, whose place the result may take. */
+  /** Makes the requests. Default: the global `fetch` at the time of the call of `resumable`, so the result may replace it. */
   readonly fetch?: Fetch;
   /**
    * Roots or base URLs of the replicas to resume at, `http://a:8080` or `http://a:8080/v1`. They must share a store.
-   * When absent, everything goes to the URL of the request, behind which a load balancer may stand.
+   * When absent, everything goes to the request's URL, which may be a load balancer's.
    */
   readonly endpoints?: readonly string[];
   /**
-   * Answers in a row that bring no new event, after which the stream is given up. Connections that are refused do not
-   * count, nor do replicas that turn the request away: they have `giveUpMs`. 0: nothing is ever asked again. Default 8.
+   * Gives the stream up after this many answers in a row without a new event. Refused connections and replicas that
+   * turn the request away don't count: `giveUpMs` limits them. 0: never retry. Default 8.
    */
   readonly maxRetries?: number;
-  /** No request is begun, or waited for, when nothing has come from any replica for this long. Default 120 000. */
+  /** Neither begins nor awaits a request when nothing has arrived from any replica for this long. Default 120 000. */
   readonly giveUpMs?: number;
   /**
-   * A connection on which nothing comes for this long counts as broken. Replicas send a keep-alive every 15 s.
+   * Treats a connection as broken when nothing arrives for this long. Replicas send a keep-alive every 15 s.
    * Default 30 000.
    */
   readonly idleMs?: number;
-  /** Wait before the first retry, doubled for every further one that brings no new event. Default 50. */
+  /** Wait before the first retry; doubles with each further one that brings no new event. Default 50. */
   readonly backoffMs?: number;
   /** Longest wait before a retry. Default 2000. */
   readonly backoffMaxMs?: number;
-  /** A replica that asks for a longer wait is not waited for any longer than this. Default 10 000. */
+  /** Longest wait that a replica can ask for. Default 10 000. */
   readonly retryAfterMaxMs?: number;
   /**
-   * Whether a stream that is aborted or cancelled ends the run too. Otherwise the run continues without its client for
-   * as long as the server's `resume.detached_ms` allows. Default true.
+   * Whether aborting or cancelling a stream also ends its run. Otherwise the run continues without its client for as
+   * long as the server's `resume.detached_ms` allows. Default true.
    */
   readonly cancelOnAbort?: boolean;
 }
@@ -67,7 +67,7 @@ const PRESENT_NAMES = {
 
 export type Settings = Required<Omit<ResumableOptions, keyof FormerResumableOptions>>;
 
-/** The longest delay that timers take. */
+/** The longest delay that timers accept. */
 const TIMER_MS_MAX = 2_147_483_647;
 const RETRIES_MAX = 1_000_000;
 
@@ -82,11 +82,11 @@ const DEFAULTS: Omit<Settings, 'fetch'> = {
   cancelOnAbort: true,
 };
 
-/** Completes the options, under whichever names. Throws a `TypeError` that names the one at fault. */
+/** Completes the options, under their present or former names. Throws a `TypeError` that names the wrong one. */
 export function readOptions(options: ResumableOptions): Settings {
   const present = withPresentNames(options, PRESENT_NAMES);
   const given = Object.entries(present).filter(([, value]) => value !== undefined);
-  // Taken now: looked up at each request, a result that takes the place of the global fetch would call itself.
+  // Looked up now: if each request looked it up, a result that replaces the global fetch would call itself.
   const defaults: Settings = { fetch: globalThis.fetch, ...DEFAULTS };
   for (const [name] of given) {
     if (!Object.hasOwn(defaults, name)) {

@@ -1,15 +1,15 @@
 import { wireAt } from './wires.ts';
 
-/** Where Holdfast is asked about what a request has led to, and the headers that show whose it is. */
+/** Where to ask Holdfast about a request's results, and the headers that identify their owner. */
 export interface Place {
   readonly root: string;
   readonly headers: Headers;
 }
 
-/** What of a request is for it alone, and not for others with the same credential. */
+/** Headers that belong to one request only, and not to others with the same credential. */
 const OF_ONE_REQUEST = /^(?:content-|accept|transfer-|holdfast-|idempotency-key|last-event-id)/;
 
-/** Where Holdfast is, as a request on one of the wires shows; undefined for every other request. */
+/** Holdfast's place, derived from a request on one of the wires; undefined for every other request. */
 export function placeOf(address: string, given: Headers): Place | undefined {
   if (!URL.canParse(address)) return undefined;
   const url = new URL(address);

@@ -3,9 +3,9 @@ import type { Wire } from './wires.ts';
 const TAIL_EVENTS_MAX = 4_096;
 const TAIL_CHARACTERS_MAX = 1_048_576;
 
-/** What the caller has of a run: how many events, and the last of them, for a replica whose checkpoint is behind. */
+/** The events of a run that the caller has: their number, and the last ones, for a replica whose checkpoint lags behind. */
 export class ReceivedEvents {
-  /** Of the last event; empty if it has none. */
+  /** The id of the last event; empty if it has none. */
   id = '';
   #cursor = 0;
   #characters = 0;
@@ -22,17 +22,17 @@ export class ReceivedEvents {
     return this.#cursor;
   }
 
-  /** Data of the last events, oldest first. */
+  /** The data of the last events, oldest first. */
   get tail(): readonly string[] {
     return this.#tail;
   }
 
-  /** The tail has all of them. */
+  /** Whether the tail has all events. */
   get isWhole(): boolean {
     return this.#tail.length === this.#cursor;
   }
 
-  /** The last one ended the answer, one way or the other: nothing after it is missed. */
+  /** Whether the last event ended the answer, in whichever way: nothing after it is missing. */
   get isComplete(): boolean {
     return this.#isComplete;
   }

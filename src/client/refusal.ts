@@ -2,12 +2,12 @@ import { isUnavailable, retryAfterOf } from './answer.ts';
 import { LedgerError } from './errors.ts';
 import { fieldsOf } from './wires.ts';
 
-/** What a replica has answered in place of what it was asked about a task. */
+/** A replica's refusal of a request about a task. */
 export class Refusal extends Error {
   override readonly cause: LedgerError;
-  /** The replica, or what stands before it, cannot take the request now. */
+  /** The replica, or something in front of it, can't accept the request now. */
   readonly isClosedDoor: boolean;
-  /** Asking again would not help. */
+  /** Asking again wouldn't help. */
   readonly isFinal: boolean;
   readonly retry_after_ms: number | undefined;
 
@@ -18,7 +18,7 @@ export class Refusal extends Error {
     const text = typeof message === 'string' ? message : `The answer was ${status}.`;
     this.cause = new LedgerError(text, { ...(typeof code === 'string' && { code }) });
     this.isClosedDoor = isUnavailable(status);
-    // 429: a replica may count a stream that was lost for a moment longer.
+    // 429: a replica may still count a lost stream for a moment.
     this.isFinal = !this.isClosedDoor && status !== 429;
     this.retry_after_ms = retryAfterOf(response);
   }

@@ -1,6 +1,6 @@
 /**
- * The options under their present names only. `names`: the present name of each option that had another one. A value of
- * `undefined` counts as absent. Throws a `TypeError` where an option is given under both names.
+ * Returns the options under their present names only. `names` maps each former name to the present one. A value of
+ * `undefined` counts as absent. Throws a `TypeError` if an option has both names.
  */
 export function withPresentNames<Options extends object, Former extends keyof Options>(
   options: Options,

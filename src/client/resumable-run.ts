@@ -16,7 +16,7 @@ import { ReceivedEvents } from './received-events.ts';
 import { RetryBudget, sleep } from './retry-budget.ts';
 import { type RunRequest, RunRequests, type WireRequest } from './wire-request.ts';
 
-/** How the last request of this run failed, and the answer to it if there was one. */
+/** How this run's last request failed, and its answer if there was one. */
 interface LastTry {
   readonly answer?: Response | undefined;
   readonly isClosedDoor: boolean;
@@ -25,24 +25,24 @@ interface LastTry {
 /** How long the request that ends an abandoned run may take. */
 const CANCEL_MS = 5_000;
 
-/** One streamed answer to one caller, over as many connections as it takes. */
+/** One streamed answer for one caller, over as many connections as needed. */
 export class ResumableRun {
   readonly #settings: Settings;
   readonly #endpoints: Endpoints;
   readonly #requests: RunRequests;
   readonly #budget: RetryBudget;
   readonly #received: ReceivedEvents;
-  /** Aborts when the caller has left, by its own signal or by cancelling the body. */
+  /** Aborts when the caller leaves, by its own signal or by cancelling the body. */
   readonly #signal: AbortSignal;
   readonly #left = new AbortController();
-  /** The replica that is asked. */
+  /** The replica that this run asks. */
   #root: string;
   #connection: Connection;
-  /** Empty until a replica has sent it. */
+  /** The run's id; empty until a replica sends it. */
   #run: string;
-  /** A replica cannot continue without the request: the next one is sent it. Otherwise none is, for it may be large. */
+  /** A replica can't continue without the request, so the next one gets it. Otherwise it isn't sent, as it may be large. */
   #isRequestWanted = false;
-  /** The connection is one for the rest of the run, of which nothing has come, and the request was not sent for it. */
+  /** The connection asks for the rest of the run, without the request, and nothing has arrived on it yet. */
   #mayWantRequest = false;
 
   constructor(request: WireRequest, settings: Settings, endpoints: Endpoints) {
@@ -57,13 +57,13 @@ export class ResumableRun {
     this.#run = this.#requests.run;
   }
 
-  /** Resolves with the stream, or with the answer that came instead of one. */
+  /** Resolves with the stream, or with the answer that arrived instead. */
   async start(): Promise<Response> {
     this.#signal.throwIfAborted();
     try {
       return await this.#begin();
     } catch (error) {
-      // A request without an answer may have begun a run all the same.
+      // Even without an answer, the request may have begun a run.
       if (this.#signal.aborted) this.leave();
       throw error;
     }
@@ -74,7 +74,7 @@ export class ResumableRun {
     let failure: unknown;
     const { idleMs } = this.#settings;
     for (;;) {
-      // Timers may fire up to a millisecond early, so afterwards the clock could not say.
+      // Timers may fire up to a millisecond early, so the clock can't tell afterwards.
       const isCutShort = this.#budget.remaining_ms < idleMs;
       try {
         const response = await this.#ask(this.#original);
@@ -86,7 +86,7 @@ export class ResumableRun {
         answer = response;
       } catch (error) {
         this.#signal.throwIfAborted();
-        // A try that was cut short when the time was up says less than the one before it.
+        // A try that was cut short because time was up says less than the one before it.
         if (!(error instanceof SilenceError) || !isCutShort) {
           answer = undefined;
           failure = error;
@@ -99,7 +99,7 @@ export class ResumableRun {
     }
   }
 
-  /** More of the answer, undefined at its end. Rejects with what broke the stream if it cannot be resumed. */
+  /** More of the answer; undefined at its end. Rejects with the error that broke the stream if it can't be resumed. */
   async read(): Promise<string | undefined> {
     let broken: unknown;
     for (;;) {
@@ -111,7 +111,7 @@ export class ResumableRun {
       } catch (error) {
         if (this.#received.isComplete) return undefined;
         if (error instanceof EventTooLargeError) {
-          // It would be as large the next time.
+          // It would be just as large the next time.
           this.#connection.close();
           throw error;
         }
@@ -121,7 +121,7 @@ export class ResumableRun {
     }
   }
 
-  /** The caller takes no more. */
+  /** The caller wants no more. */
   leave(): void {
     if (this.#received.isComplete) return void this.#drain();
     this.#left.abort();
@@ -142,7 +142,7 @@ export class ResumableRun {
     return frames;
   }
 
-  /** The replica that delivered the run was lost while this one was read from, and the request was not stored. */
+  /** The replica that delivered the run was lost while this one forwarded it, and the store doesn't have the request. */
   #isUnknown(payload: string | undefined): boolean {
     if (payload === undefined || !this.#mayWantRequest) return false;
     this.#mayWantRequest = false;
@@ -151,7 +151,7 @@ export class ResumableRun {
     return this.#isRequestWanted;
   }
 
-  /** Opens the stream again that `broken` interrupted, and rejects with that if it cannot. */
+  /** Reopens the stream that `broken` interrupted; rejects with `broken` if that fails. */
   async #resume(broken: unknown): Promise<void> {
     let last: LastTry = { isClosedDoor: false };
     let isForgotten = false;
@@ -171,14 +171,14 @@ export class ResumableRun {
       discard(answer);
       const { status } = answer;
       last = { answer, isClosedDoor: isUnavailable(status) };
-      // With nothing to lose, the request can simply be made again.
+      // There's nothing to lose yet, so simply repeat the request.
       if (status === 404 && this.#received.cursor === 0 && !isForgotten) isForgotten = true;
-      // 409: the checkpoint is behind what the caller has, and its writer may be about to store the rest.
+      // 409: the checkpoint lags behind the caller, and its writer may be about to store the rest.
       else if (!this.#isRequestWanted && status !== 409 && status !== 429 && status < 500) throw broken;
     }
   }
 
-  /** For the rest, or for all of it. */
+  /** A request for the rest, or for everything. */
   async #askAgain(isForgotten: boolean): Promise<Response> {
     const request = isForgotten ? this.#original : this.#rest;
     this.#mayWantRequest = !isForgotten && !this.#isRequestWanted;
@@ -200,16 +200,16 @@ export class ResumableRun {
   #attach({ headers }: Response): void {
     this.#endpoints.answered(this.#root);
     const run = headers.get('holdfast-run-id') ?? this.#run;
-    // An answer that was continued differently elsewhere has a run of its own from here on, and other ids.
+    // If another replica continued the answer differently, it has a different run and different ids from here on.
     if (run !== this.#run) this.#received.id = '';
     this.#run = run;
   }
 
-  /** Turns to the next replica. How long to wait before it is asked; undefined when the budget is spent. */
+  /** Moves to the next replica. Returns how long to wait before asking it; undefined when the budget is spent. */
   #moveOn({ answer, isClosedDoor }: LastTry): number | undefined {
     this.#endpoints.failed(this.#root);
     this.#root = this.#endpoints.after(this.#root);
-    // What one replica asks for need not keep another waiting.
+    // One replica's wish for a wait needn't delay a request to another.
     const isFresh = !this.#endpoints.hasFailed(this.#root);
     const retry_after_ms = answer && !isFresh ? retryAfterOf(answer) : undefined;
     return this.#budget.next({ isClosedDoor, retry_after_ms });
@@ -223,12 +223,12 @@ export class ResumableRun {
     return this.#requests.rest(this.#root, this.#run, this.#received, this.#isRequestWanted);
   }
 
-  /** Of a complete answer only the end of the message is missing; the connection can be used again after it. */
+  /** A complete answer lacks only the end of the message; after that, the connection can be reused. */
   async #drain(): Promise<void> {
     try {
       while ((await this.#readFrames()) !== undefined);
     } catch {
-      // It cannot be used again.
+      // The connection can't be reused.
     }
   }
 
@@ -238,7 +238,7 @@ export class ResumableRun {
     try {
       discard(await fetch(url, { ...init, signal: AbortSignal.timeout(CANCEL_MS) }));
     } catch {
-      // A run that cannot be reached is cancelled by the server, later.
+      // If the run can't be reached, the server cancels it later.
     }
   }
 }

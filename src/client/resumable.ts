@@ -5,12 +5,12 @@ import { ResumableRun } from './resumable-run.ts';
 import { RunRequests, readWireRequest, type WireRequest } from './wire-request.ts';
 
 /**
- * A `fetch` whose streamed answers survive the death of the replica that serves them: a stream that breaks is resumed
- * at another replica, and the caller reads on as if nothing had happened. It knows the streams of chat completions,
- * completions, messages and responses. A request on these wires that asks for no stream is sent to the next endpoint,
- * if there are any, when one does not take it. Every other request is left as it is. Uses web standards only.
+ * A `fetch` whose streamed answers survive the death of the replica that serves them: it resumes a broken stream at
+ * another replica, and the caller keeps reading as if nothing had happened. It handles the streams of chat completions,
+ * completions, messages and responses. If a request on these wires doesn't ask for a stream and an endpoint doesn't
+ * accept it, the next endpoint gets it, if there are any. Every other request passes unchanged. Uses web standards only.
  *
- * Throws a `TypeError` that names the option at fault.
+ * Throws a `TypeError` that names the wrong option.
  *
  * @example
  * const fetch = resumable({ endpoints: ['http://a:8080', 'http://b:8080'] });
@@ -30,8 +30,8 @@ export function resumable(options: ResumableOptions = {}): typeof globalThis.fet
 }
 
 /**
- * The answer to a request that asks for no stream, from the first replica that takes it. Each is asked once, without a
- * wait and with the same key; what the last of them made of it is for the caller, whose SDK may begin again.
+ * The answer to a request without a stream, from the first replica that accepts it. Asks each replica once, without a
+ * wait and with the same key; the caller gets the last one's answer or error, and its SDK may start over.
  */
 async function askForWhole(
   request: WireRequest,

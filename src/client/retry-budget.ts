@@ -2,24 +2,24 @@ import type { Settings } from './options.ts';
 
 type Limits = Pick<Settings, 'maxRetries' | 'giveUpMs' | 'backoffMs' | 'backoffMaxMs' | 'retryAfterMaxMs'>;
 
-/** Several clients that lost the same replica should not reach the next one in step. */
+/** Several clients that lost the same replica shouldn't reach the next one at the same time. */
 const RETRY_AFTER_SPREAD = 0.1;
-/** More would exceed every limit, and nothing times infinity is no number. */
+/** More doublings would exceed every limit, and zero times infinity isn't a number. */
 const DOUBLINGS_MAX = 31;
 
 /** How the last try failed. */
 export interface Failure {
-  /** No replica has answered: the connection was refused or broke, or what stands before the replicas turned it away. */
+  /** No replica answered: the connection was refused or broke, or something in front of the replicas turned it away. */
   readonly isClosedDoor?: boolean;
   /** How long the answer asks to wait. */
   readonly retry_after_ms?: number | undefined;
 }
 
-/** How often, how soon and how long a run is tried to be resumed. */
+/** How often, how soon and how long the client tries to resume a run. */
 export class RetryBudget {
   readonly #limits: Limits;
   #retries = 0;
-  /** In a row, those that met a closed door among them. */
+  /** Failed tries in a row, including those that got no answer. */
   #tries = 0;
   #heard_ms = performance.now();
 
@@ -27,25 +27,25 @@ export class RetryBudget {
     this.#limits = limits;
   }
 
-  /** What is left until giving up, if nothing more is heard. */
+  /** The time left until giving up, if nothing more arrives. */
   get remaining_ms(): number {
     return this.#heard_ms + this.#limits.giveUpMs - performance.now();
   }
 
-  /** Something came, possibly a keep-alive. */
+  /** Something arrived, possibly a keep-alive. */
   heard(): void {
     this.#heard_ms = performance.now();
   }
 
-  /** New events came. */
+  /** New events arrived. */
   progressed(): void {
     this.#retries = 0;
     this.#tries = 0;
   }
 
   /**
-   * How long to wait before the next try, undefined when there is none left. `isClosedDoor`: the last try got no answer.
-   * That costs no retry, for a connection is refused within a millisecond: such tries end after `giveUpMs`.
+   * How long to wait before the next try; undefined when there's none left. `isClosedDoor`: the last try got no answer.
+   * That costs no retry, because a connection is refused within a millisecond: such tries end after `giveUpMs`.
    */
   next({ isClosedDoor = false, retry_after_ms = 0 }: Failure = {}): number | undefined {
     const { maxRetries, backoffMs, backoffMaxMs, retryAfterMaxMs } = this.#limits;
@@ -61,7 +61,7 @@ export class RetryBudget {
   }
 }
 
-/** Rejects at once with the reason of the signal, if it aborts. */
+/** Rejects at once with the signal's reason if it aborts. */
 export function sleep(delay_ms: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     const wake = () => {

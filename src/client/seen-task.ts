@@ -8,19 +8,19 @@ import type {
   TaskUsage,
 } from './task-documents.ts';
 
-/** How far a task has come. */
+/** A task's progress. */
 export interface TaskProgress {
   readonly status: TaskDocument['status'];
-  /** Why it has this status, where that was said. */
+  /** Why it has this status, if someone gave a reason. */
   readonly reason: string | null;
-  /** How many steps have a whole answer. */
+  /** How many steps have a complete answer. */
   readonly steps_done: number;
   /** How many steps have begun. */
   readonly steps: number;
-  /** How many it takes, as far as that was said. */
+  /** How many steps it takes, if the task states that. */
   readonly steps_total: number | null;
   readonly usage: TaskUsage;
-  /** The one that has changed last: what is happening now. */
+  /** The step that changed last: what's happening now. */
   readonly step: TaskStep | null;
 }
 
@@ -29,9 +29,9 @@ export interface TaskStep {
   readonly number: number;
   /** `Holdfast-Task-Step` of its request. */
   readonly name: string | null;
-  /** Of the run that answers it; `null` while there is none. */
+  /** The id of the run that answers it; `null` while there's none. */
   readonly status: RunStatus | null;
-  /** How its answer was continued after interruptions, in their order. */
+  /** How Holdfast continued its answer after each interruption, in order. */
   readonly recoveries: readonly TaskRecovery[];
 }
 
@@ -45,16 +45,16 @@ const NOTHING_SHOWN: Shown = {
   usage: { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 },
 };
 
-/** What is known of a task by its events. */
+/** A task's state, as its events show it. */
 export class SeenTask {
   #shown = NOTHING_SHOWN;
   #isPurged = false;
   #created_at: number | null | undefined;
   #step: TaskStep | null = null;
   readonly #done = new Set<number>();
-  /** The events begin with the steps that there are: up to this number. */
+  /** The events begin with the existing steps: up to this number. */
   #known = 0;
-  /** The highest number that has come. */
+  /** The highest number so far. */
   #last = 0;
 
   /** The task was deleted. */
@@ -62,13 +62,13 @@ export class SeenTask {
     return this.#isPurged;
   }
 
-  /** It has no new steps any more. One may still be under way. */
+  /** The task accepts no new steps. One may still be under way. */
   get isEnded(): boolean {
     const { status } = this.progress;
     return status === 'completed' || status === 'cancelled';
   }
 
-  /** Events of steps that there were at the beginning are still to come. */
+  /** Whether events of the steps that existed at the beginning are still missing. */
   get isCatchingUp(): boolean {
     return !this.#isPurged && this.#last < this.#known;
   }
@@ -86,7 +86,7 @@ export class SeenTask {
     };
   }
 
-  /** Returns whether the progress may be another one by that. */
+  /** Returns whether this may have changed the progress. */
   add(event: TaskEvent): boolean {
     if (event.object === 'holdfast.step') this.#addStep(event);
     else if (event.object === 'holdfast.task') {
@@ -96,7 +96,7 @@ export class SeenTask {
     return true;
   }
 
-  /** It was read once more. */
+  /** The client has read the task again. */
   show(document: TaskDocument): void {
     this.#shown = document;
   }
@@ -113,7 +113,7 @@ export class SeenTask {
     this.#step = { number, name: run?.step_name ?? null, status: run?.status ?? null, recoveries };
   }
 
-  /** While no replica was at hand, the task was deleted, and another one of its name begun. */
+  /** While no replica was reachable, the task was deleted and another one with its name began. */
   #isAnother({ created_at }: ShownTask): boolean {
     return this.#created_at !== undefined && this.#created_at !== created_at;
   }

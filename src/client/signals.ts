@@ -1,4 +1,4 @@
-/** What is needed of the `process` of Node, Bun and Deno. */
+/** The part of `process` in Node, Bun and Deno that this module needs. */
 interface Process {
   readonly pid: number;
   on(signal: string, listener: (signal: string) => void): unknown;
@@ -7,12 +7,12 @@ interface Process {
   kill(pid: number, signal: string): unknown;
 }
 
-/** The longest that a process waits for its last words. */
+/** How long a process waits for its last request at most. */
 const LAST_MS_MAX = 5000;
 
 /**
- * On the first of these signals, calls `last`, and ends the process by the signal once that has settled, unless something else
- * listens for it. Returns what takes this back. Throws a `TypeError` where there are no signals: in a browser.
+ * On the first of these signals, calls `last`, and ends the process with the signal once that has settled, unless something
+ * else listens for it. Returns a function that undoes this. Throws a `TypeError` in a browser, which has no signals.
  */
 export function onSignals(
   signals: readonly string[],

@@ -4,15 +4,15 @@ import { type Place, placeOf } from './place.ts';
 import { resumable } from './resumable.ts';
 import { fieldsOf } from './wires.ts';
 
-/** Tells a page, with the response of its server, where to stop the run. */
+/** In the server's response to a page: where the page can stop the run. */
 export const STOP_URL_HEADER = 'holdfast-stop-url';
 
 export interface SignedRunOptions {
   /** The root of Holdfast as pages reach it: `https://llm.example.com`. */
   readonly publicUrl: string;
-  /** For how many seconds a page can stop the run, 1 to 86,400. Default 3600. */
+  /** How many seconds a page can stop the run for, 1 to 86,400. Default 3600. */
   readonly ttlS?: number;
-  /** Makes the requests. Must not cancel a run that is left. Default `resumable({ cancelOnAbort: false })`. */
+  /** Makes the requests. Must not cancel a run when its client leaves. Default `resumable({ cancelOnAbort: false })`. */
   readonly fetch?: Fetch;
   /**
    * Ends the wait of `opened` for the first request. It has no effect on a request that was made: that has a signal of its
@@ -22,19 +22,19 @@ export interface SignedRunOptions {
 }
 
 export interface OpenedRun {
-  /** `undefined` if there is no run: the request was never made or has failed, or the answer is not Holdfast's. */
+  /** `undefined` if there's no run: no request was made, it failed, or the answer isn't Holdfast's. */
   readonly id: string | undefined;
-  /** For the response to the page. Empty if there is no run, or Holdfast has not signed its URL. */
+  /** For the response to the page. Empty if there's no run, or Holdfast hasn't signed its URL. */
   readonly headers: Readonly<Record<string, string>>;
 }
 
 /** One run that a page can leave, come back to, and stop. */
 export interface SignedRun {
-  /** For the SDK that asks the model. */
+  /** For the SDK that requests the answer. */
   readonly fetch: typeof globalThis.fetch;
   /**
-   * The run that the first request of `fetch` led to. Never rejects: the SDK reports what went wrong. Resolves without a run
-   * if `signal` aborts before that request.
+   * The run that the first request through `fetch` began. Never rejects: the SDK reports errors. Resolves without a run if
+   * `signal` aborts before that request.
    */
   readonly opened: Promise<OpenedRun>;
 }
@@ -53,7 +53,7 @@ const NO_RUN: OpenedRun = { id: undefined, headers: {} };
 
 /**
  * The server's half of a chat that can be resumed and stopped; the page's is {@link stoppable}. The page gets a URL that
- * stops this run and allows nothing else, and no credential. Throws a `TypeError` that names the option at fault.
+ * stops this run and allows nothing else, and no credential. Throws a `TypeError` that names the wrong option.
  *
  * @example
  * const run = signedRun({ publicUrl: 'https://llm.example.com' });
@@ -95,7 +95,7 @@ export function signedRun(options: SignedRunOptions): SignedRun {
       const headers = new Headers(init?.headers ?? request?.headers);
       const signed = answered.then(async (response): Promise<OpenedRun> => {
         const id = response.headers.get('holdfast-run-id') ?? undefined;
-        // The replica that has answered: another one may be away.
+        // Asks the replica that answered: another one may be down.
         const place = placeOf(response.url, headers);
         const path = id && place && (await stopPathOf(id, place, fetch, ttlS));
         return { id, headers: path ? { [STOP_URL_HEADER]: publicRoot + path } : {} };
@@ -106,7 +106,7 @@ export function signedRun(options: SignedRunOptions): SignedRun {
   };
 }
 
-/** `undefined` if Holdfast has not signed: an answer that cannot be stopped is better than none. */
+/** `undefined` if Holdfast didn't sign: an answer that can't be stopped is better than none. */
 async function stopPathOf(
   run: string,
   { root, headers }: Place,

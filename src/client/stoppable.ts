@@ -4,22 +4,22 @@ import { Refusal } from './refusal.ts';
 import { STOP_URL_HEADER } from './signed-run.ts';
 
 export interface StoppableOptions {
-  /** Makes the requests. When absent, the global `fetch` there is when `stoppable` is called. */
+  /** Makes the requests. Default: the global `fetch` at the time of the call of `stoppable`. */
   readonly fetch?: Fetch;
 }
 
-/** How a page asks its own server for answers, and stops the one it asked for last. */
+/** Lets a page request answers from its own server, and stop the latest one. */
 export interface Stoppable {
-  /** For `DefaultChatTransport`, or for whatever else takes a `fetch`. */
+  /** For `DefaultChatTransport`, or anything else that accepts a `fetch`. */
   readonly fetch: typeof globalThis.fetch;
   /**
    * Ends the run of the latest answer. Its response ends at once as an aborted one does, with an `AbortError`. A run that
-   * hasn't begun ends when it has. Resolves once it has ended, and if nothing was asked for. Rejects with a {@link StopError}.
+   * hasn't begun ends when it has. Resolves once it has ended, or if there's no answer to stop. Rejects with a {@link StopError}.
    */
   stop(): Promise<void>;
 }
 
-/** How long the answer that is to be stopped may take to begin: Holdfast sends headers after 5 s at the latest. */
+/** How long the answer to stop may take to begin: Holdfast sends headers after 5 s at the latest. */
 const BEGIN_MS_MAX = 30_000;
 /** How long Holdfast may take to end the run. */
 const STOP_MS_MAX = 10_000;
@@ -46,7 +46,7 @@ export function stoppable({ fetch = globalThis.fetch }: StoppableOptions = {}): 
 }
 
 class StoppableAnswer {
-  /** The caller's: rejects at once when the answer is stopped, while the connection waits for the URL. */
+  /** The caller's view: rejects at once when the answer is stopped, while the connection waits for the URL. */
   readonly response: Promise<Response>;
   readonly #fetch: Fetch;
   readonly #answered: Promise<Response>;
@@ -87,12 +87,12 @@ class StoppableAnswer {
   }
 
   async #end(url: string): Promise<void> {
-    // Browsers refuse to have it called as a method.
+    // Browsers refuse calls of `fetch` as a method.
     const fetch = this.#fetch;
     let response: Response;
     let text: string;
     try {
-      // Sent to its end even if the page is closed meanwhile.
+      // Keeps the request alive even if the page is closed meanwhile.
       const init = {
         method: 'POST',
         keepalive: true,

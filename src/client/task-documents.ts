@@ -1,7 +1,7 @@
-/** What Holdfast says of a task. There is more than these: see docs/tasks.md. */
+/** Holdfast's document about a task. It has more fields than these: see docs/tasks.md. */
 export interface TaskDocument {
   readonly id: string;
-  /** `pending`: it has no steps yet; `failed`: it is running, and its last step had no answer. */
+  /** `pending`: it has no steps yet; `failed`: it's running, but its last step got no answer. */
   readonly status: 'pending' | 'running' | 'failed' | 'paused' | 'completed' | 'cancelled';
   readonly reason: string | null;
   readonly steps: number;
@@ -10,33 +10,33 @@ export interface TaskDocument {
   readonly [field: string]: unknown;
 }
 
-/** The sum over its steps that are kept. Of an answer that is not whole, an estimate. */
+/** The sum over the steps that Holdfast still has. An estimate for incomplete answers. */
 export interface TaskUsage {
   readonly prompt_tokens: number;
   readonly completion_tokens: number;
   readonly total_tokens: number;
 }
 
-/** What a task is, and how far it may go. */
+/** A task's description and limits. */
 export interface TaskTerms {
   /** For people; at most 1000 characters. */
   readonly description?: string | null;
   /** How many steps it takes, as far as you know. */
   readonly steps_total?: number | null;
-  /** Until when it has new steps, in seconds since the Unix epoch. */
+  /** When it stops accepting new steps, in seconds since the Unix epoch. */
   readonly deadline_at?: number | null;
-  /** It has no new steps once its answers, with their prompts, have taken so many. */
+  /** It accepts no new steps once its answers, with their prompts, have used this many tokens. */
   readonly budget_tokens?: number | null;
 }
 
-/** A step, with what was answered to it. */
+/** A step, with its answer. */
 export interface StepDocument {
   readonly number: number;
   readonly run: { readonly status: RunStatus; readonly step_name: string | null } | null;
   readonly recoveries: readonly TaskRecovery[];
 }
 
-/** Anything but `running` and `complete`: it has no whole answer. */
+/** Anything but `running` and `complete` means that it has no complete answer. */
 export type RunStatus =
   | 'running'
   | 'complete'
@@ -45,7 +45,7 @@ export type RunStatus =
   | 'recovered_from_partial'
   | 'timeout_partial';
 
-/** How an answer was continued; see docs/recovery.md. */
+/** How Holdfast continued an answer; see docs/recovery.md. */
 export interface TaskRecovery {
   readonly attempt: number | null;
   readonly upstream: string | null;
@@ -54,7 +54,7 @@ export interface TaskRecovery {
   readonly cause: string | null;
 }
 
-/** What the events of a task say. */
+/** The contents of a task's events. */
 export type TaskEvent = ShownTask | PurgedTask | ShownStep | ShownCall;
 
 export interface ShownTask extends TaskDocument {

@@ -3,7 +3,7 @@ import type { Place } from './place.ts';
 import { SeenTask, type TaskProgress } from './seen-task.ts';
 import type { TaskRequests } from './task-requests.ts';
 
-/** Rejects with a {@link LedgerError}, or with the reason of the signal. */
+/** Rejects with a {@link LedgerError}, or with the signal's reason. */
 export async function* followProgress(
   requests: TaskRequests,
   place: Place,
@@ -14,7 +14,7 @@ export async function* followProgress(
   for await (const events of requests.events(place, () => seen.isEnded, signal)) {
     const news = events.filter((event) => seen.add(event));
     if (news.length === 0 || seen.isCatchingUp) continue;
-    // The event of a step does not say how many tokens the task has taken by now.
+    // A step's event doesn't say how many tokens the task has used so far.
     if (!seen.isPurged) await showAgain(seen, requests, place, signal);
     const { progress } = seen;
     const text = JSON.stringify(progress);
@@ -28,7 +28,7 @@ async function showAgain(seen: SeenTask, requests: TaskRequests, place: Place, s
   try {
     seen.show(await requests.show(place, signal));
   } catch (error) {
-    // It was just deleted, which the next event says.
+    // It was just deleted, as the next event will say.
     if (!(error instanceof LedgerError && error.code === 'task_not_found')) throw error;
   }
 }

@@ -8,7 +8,7 @@ import { type Failure, RetryBudget, sleep } from './retry-budget.ts';
 import type { TaskDocument, TaskEvent, TaskTerms } from './task-documents.ts';
 import { fieldsOf } from './wires.ts';
 
-/** What Holdfast says to a claim; see docs/tasks.md. */
+/** Holdfast's answer to a claim; see docs/tasks.md. */
 export interface ClaimAnswer {
   readonly outcome?: unknown;
   readonly result?: unknown;
@@ -27,7 +27,7 @@ interface TaskChange {
   readonly ttl_s?: number | undefined;
 }
 
-/** Asks Holdfast about one task and its tool calls. Each request may be sent several times: it means the same every time. */
+/** Asks Holdfast about one task and its tool calls. Every request is idempotent, and may be sent several times. */
 export class TaskRequests {
   readonly #task: string;
   readonly #settings: Settings;
@@ -55,7 +55,7 @@ export class TaskRequests {
     return this.#ask(place, 'GET', '', undefined, signal);
   }
 
-  /** `verb`: as it is in the path. `said`: JSON leaves out what is undefined. */
+  /** `verb`: the last part of the path. `said`: JSON omits fields that are undefined. */
   say(place: Place, verb: string, said: TaskChange): Promise<TaskDocument> {
     return this.#ask(place, 'POST', `/${verb}`, said);
   }
@@ -65,8 +65,8 @@ export class TaskRequests {
   }
 
   /**
-   * What happens in the task, as it comes, over as many connections as it takes: until one of them comes to its end and `isOver`.
-   * Rejects with a {@link LedgerError}, or with the reason of the signal.
+   * The task's events as they arrive, over as many connections as needed, until one of them ends and `isOver`.
+   * Rejects with a {@link LedgerError}, or with the signal's reason.
    */
   async *events(
     place: Place,
@@ -82,7 +82,7 @@ export class TaskRequests {
         for (;;) {
           const events = await connection.read(this.#settings.idleMs);
           if (!events) break;
-          // A keep-alive is progress as well: in a task that is paused, nothing else comes.
+          // A keep-alive counts as progress, too: in a paused task, nothing else arrives.
           budget.heard();
           budget.progressed();
           if (events.payloads.length === 0) continue;
@@ -116,7 +116,7 @@ export class TaskRequests {
     return this.#inTurn(place, '/events', ask, budget, signal);
   }
 
-  /** Rejects with a {@link LedgerError}, or with the reason of the signal. */
+  /** Rejects with a {@link LedgerError}, or with the signal's reason. */
   #ask<Answer>(
     place: Place,
     method: string,
@@ -139,7 +139,7 @@ export class TaskRequests {
     return this.#inTurn(place, path, ask, new RetryBudget(this.#settings), signal);
   }
 
-  /** Asks one replica after the other. `ask` rejects with a {@link Refusal}, or because there was no answer. */
+  /** Asks one replica after another. `ask` rejects with a {@link Refusal}, or because there was no answer. */
   async #inTurn<Answer>(
     place: Place,
     path: string,
@@ -160,7 +160,7 @@ export class TaskRequests {
     }
   }
 
-  /** Waits until the next replica is to be asked. Rejects with a {@link LedgerError} when the budget is spent. */
+  /** Waits until it's time to ask the next replica. Rejects with a {@link LedgerError} when the budget is spent. */
   async #moveOn(
     root: string,
     budget: RetryBudget,

@@ -14,15 +14,15 @@ import { TaskRequests } from './task-requests.ts';
 import { type ToolCall, toolCallOf } from './tool-call.ts';
 
 export interface TaskOptions extends ResumableOptions, FormerTaskOptions {
-  /** Names this process, of all that work on the task. A random name when absent. */
+  /** The name of this process among those that work on the task. Default: a random name. */
   readonly session?: string;
-  /** The task that this one is a part of. */
+  /** The task that this one belongs to. */
   readonly parent?: string;
-  /** How many steps it takes, as far as you know. Of this and the following, what the first request of the task says holds for all. */
+  /** How many steps it takes, as far as you know. For this and the following, the values of the task's first request apply. */
   readonly stepsTotal?: number;
-  /** For how long after its first request it has new steps. */
+  /** How long after its first request it accepts new steps. */
   readonly deadlineMs?: number;
-  /** It has no new steps once its answers, with their prompts, have taken so many. */
+  /** It accepts no new steps once its answers, with their prompts, have used this many tokens. */
   readonly budgetTokens?: number;
 }
 
@@ -44,30 +44,30 @@ const PRESENT_TASK_NAMES = {
 
 export interface ToolOptions {
   /**
-   * Whether the tool may run again where it is unknown if it has run, because its process was lost or it has thrown.
-   * `never`, the default: an {@link UnknownCallError} leaves that to you. `with_key`: it may, since it hands its
-   * `idempotencyKey` to whatever has the effect. `always`: it has no effect, and runs every time.
+   * Whether the tool may run again if it's unknown whether it ran, because its process was lost or it threw.
+   * `never`, the default: an {@link UnknownCallError} leaves that to you. `with_key`: it may, since it passes its
+   * `idempotencyKey` to the service that has the effect. `always`: it has no effect, and runs every time.
    */
   readonly repeat?: 'never' | 'with_key' | 'always';
-  /** How long the tool takes at most. After that, other processes count as unknown what it did. Default 60 000. */
+  /** How long the tool takes at most. After that, other processes treat its outcome as unknown. Default 60 000. */
   readonly holdMs?: number;
   /** @deprecated Use `holdMs`. */
   readonly hold_ms?: number;
 }
 
 export interface EndOptions {
-  /** How long Holdfast keeps the task then, if less than others, in seconds. What ends it first says so. */
+  /** How long Holdfast keeps the ended task, in seconds, if less than others. The first call that ends the task decides. */
   readonly ttlS?: number;
   /** @deprecated Use `ttlS`. */
   readonly ttl_s?: number;
 }
 
 export interface ToolContext {
-  /** The same in every process that runs this call, for a service that knows such keys. */
+  /** The same in every process that runs this call, for a service that supports such keys. */
   readonly idempotencyKey: string;
 }
 
-/** `args`: what the model says, which nothing has checked. */
+/** `args`: the model's arguments, unchecked. */
 export type Tool<Result, Args = unknown> = (args: Args, context: ToolContext) => Result | Promise<Result>;
 
 export interface ProgressOptions {
@@ -78,14 +78,14 @@ export interface ProgressOptions {
 export interface Task {
   readonly id: string;
   readonly session: string;
-  /** What makes a request a step of the task, for a client that takes headers and no `fetch`. */
+  /** Headers that make a request a step of the task, for a client that accepts headers but no `fetch`. */
   readonly headers: Readonly<Record<string, string>>;
   /** A {@link resumable} `fetch` whose requests are steps of the task. */
   readonly fetch: typeof globalThis.fetch;
   /**
-   * Runs the tool unless another process of the task has, and resolves with its result, as JSON has it. `call`: as it came in
-   * the answer to a request that was made with {@link fetch}. Rejects with an {@link UnknownCallError}, a
-   * {@link ResultNotKeptError}, a {@link LedgerError} where Holdfast cannot be asked, or whatever the tool throws.
+   * Runs the tool unless another process of the task has, and resolves with its result, as JSON represents it. `call`: a call
+   * from the answer to a request made with {@link fetch}. Rejects with an {@link UnknownCallError}, a
+   * {@link ResultNotKeptError}, a {@link LedgerError} if Holdfast can't be asked, or the error that the tool throws.
    */
   tool<Result, Args = unknown>(
     call: ToolCall,
@@ -93,30 +93,30 @@ export interface Task {
     options?: ToolOptions,
   ): Promise<Result>;
   /**
-   * How far the task has come. Of this and the following, each rejects with a {@link LedgerError} where Holdfast refuses it or cannot be asked,
-   * and can be called once a request was made with {@link fetch}.
+   * The task's progress. This and the following methods reject with a {@link LedgerError} if Holdfast refuses or can't be asked,
+   * and you can call them once you've made a request with {@link fetch}.
    */
   show(): Promise<TaskDocument>;
   /**
-   * The same as it comes: at first, and whenever it changes, until the task is over. One that is deleted ends as `cancelled`.
-   * Leaving the loop closes the connection. So does `signal`, and rejects with its reason.
+   * The task's progress at once, and whenever it changes, until the task is over. A deleted task ends as `cancelled`.
+   * Leaving the loop closes the connection. So does `signal`, which also rejects with its reason.
    *
    * @example
    * for await (const { steps_done, steps_total } of invitations.progress()) bar.update(steps_done, steps_total);
    */
   progress(options?: ProgressOptions): AsyncGenerator<TaskProgress, void>;
-  /** It has no new steps until it is resumed, in no process. Its requests get a 423, unless their steps were answered. */
+  /** Until you resume the task, it accepts no new steps from any process. Its requests get a 423, unless their steps have answers. */
   pause(reason?: string): Promise<TaskDocument>;
   resume(): Promise<TaskDocument>;
-  /** It has no new steps any more. */
+  /** Ends the task: it accepts no new steps. */
   complete(reason?: string, options?: EndOptions): Promise<TaskDocument>;
-  /** The same, and its answers that are under way are cancelled. */
+  /** Ends the task, and cancels its answers under way. */
   cancel(reason?: string, options?: EndOptions): Promise<TaskDocument>;
-  /** Puts these terms in the place of all that it has. */
+  /** Replaces all of the task's terms with these. */
   setTerms(terms: TaskTerms): Promise<TaskDocument>;
   /**
-   * Pauses the task on a signal, `SIGINT` and `SIGTERM` unless you name others, and ends the process by the signal then, unless
-   * something else listens for it. Returns what takes this back. Throws a `TypeError` in a browser.
+   * Pauses the task on a signal, `SIGINT` and `SIGTERM` unless you name others, and then ends the process with the signal, unless
+   * something else listens for it. Returns a function that undoes this. Throws a `TypeError` in a browser.
    */
   pauseOnSignals(...signals: string[]): () => void;
 }
@@ -124,12 +124,12 @@ export interface Task {
 const SIGNALS = ['SIGINT', 'SIGTERM'];
 const NAME_CHARACTERS_MAX = 256;
 const HOLD_MS = 60_000;
-/** Another process runs the tool: whether it has ended is asked this often. */
+/** How often to ask whether another process has finished running the tool. */
 const POLL_MS = 500;
 
 /**
- * A task named `id`: what a process that is lost had done of it is not done again by the next one. Throws a `TypeError` that
- * names the option at fault.
+ * A task named `id`: if its process is lost, the next one doesn't repeat the finished work. Throws a `TypeError` that names the
+ * wrong option.
  *
  * @example
  * const invitations = task('invitations-2026-11');
@@ -154,7 +154,7 @@ export function task(id: string, options: TaskOptions = {}): Task {
   return new SteppedTask({ id, session, headers }, resumable(rest), requests);
 }
 
-/** A tool that is about to run, where Holdfast was asked for it. */
+/** The claim of a call whose tool is about to run, and where it was made. */
 interface Claimed {
   readonly place: Place;
   readonly key: string;
@@ -167,11 +167,11 @@ class SteppedTask implements Task {
   readonly headers: Readonly<Record<string, string>>;
   readonly fetch: typeof globalThis.fetch;
   readonly #requests: TaskRequests;
-  /** Where the last request went, and with which credential. */
+  /** Where the last request went, and its credential. */
   #place: Place | undefined;
-  /** By the digest of what a call says: which of those that say the same are taken. */
+  /** By the digest of a call's content: which of the calls with the same content are taken. */
   readonly #taken = new Map<string, boolean[]>();
-  /** The claims of calls whose tools have thrown, by their keys. */
+  /** The claims of calls whose tools threw, by their keys. */
   readonly #thrown = new Map<string, string>();
 
   constructor(
@@ -202,7 +202,7 @@ class SteppedTask implements Task {
     const said = await digestOf(content);
     const taken = this.#taken.get(said) ?? [];
     this.#taken.set(said, taken);
-    // A process that begins the task again comes to calls that say the same in the same order.
+    // A process that starts the task over reaches calls with the same content in the same order.
     const free = taken.indexOf(false);
     const nth = free === -1 ? taken.length : free;
     taken[nth] = true;
@@ -257,7 +257,7 @@ class SteppedTask implements Task {
     return this.#requests.say(this.#placeFor(`${verb} the task`), verb, { reason, ttl_s: ttlS });
   }
 
-  /** Undefined where the tool is to be run. */
+  /** Undefined if the tool has to run. */
   async #claim(
     name: string,
     { place, key, claim }: Claimed,
@@ -292,7 +292,7 @@ class SteppedTask implements Task {
       result = await run();
     } catch (error) {
       if (repeat === 'never') this.#thrown.set(key, claim);
-      // If it cannot be released, other processes wait until the claim lapses.
+      // If the release fails, other processes wait until the claim expires.
       else await this.#requests.release(place, key, claim).catch(() => {});
       throw error;
     }
@@ -300,7 +300,7 @@ class SteppedTask implements Task {
       await this.#requests.keepResult(place, key, claim, { result: result ?? null });
     } catch (error) {
       const isTooLarge = error instanceof LedgerError && error.code === 'result_too_large';
-      // The tool has run, and its result is right. Where that cannot be noted, the call is unknown to other processes.
+      // The tool ran, and its result is valid. If recording it fails, other processes treat the call as unknown.
       if (isTooLarge) await this.#requests.keepResult(place, key, claim, {}).catch(() => {});
     }
     return result;
@@ -309,7 +309,7 @@ class SteppedTask implements Task {
   #unknown(name: string, place: Place, key: string, claim: string): UnknownCallError {
     return new UnknownCallError(name, async () => {
       await this.#requests.release(place, key, claim).catch((error: unknown) => {
-        // It has run after all, so there is a result, and nothing to release.
+        // It did run, so there's a result, and nothing to release.
         if (!(error instanceof LedgerError && error.code === 'call_done')) throw error;
       });
       this.#thrown.delete(key);

@@ -1,4 +1,4 @@
-/** A tool call, as chat completions, responses, messages, or frameworks have it. */
+/** A tool call in the form of chat completions, responses, messages, or a framework. */
 export type ToolCall =
   | { readonly id: string; readonly function: { readonly name: string; readonly arguments: string } }
   | { readonly call_id: string; readonly name: string; readonly arguments: string }
@@ -6,15 +6,15 @@ export type ToolCall =
   | { readonly toolCallId: string; readonly toolName: string; readonly input: unknown }
   | { readonly id?: string | undefined; readonly name: string; readonly args: unknown };
 
-/** What all these forms say. */
+/** What all these forms have in common. */
 export interface ReadToolCall {
   readonly name: string;
   readonly args: unknown;
-  /** The same for calls that say the same, whatever the order of their keys. */
+  /** The same for calls with the same content, regardless of the order of their keys. */
   readonly content: string;
 }
 
-/** Throws a `TypeError` for what is no tool call, or one whose arguments are not JSON. */
+/** Throws a `TypeError` if this isn't a tool call, or its arguments aren't JSON. */
 export function toolCallOf(call: ToolCall): ReadToolCall {
   const fields: Readonly<Record<string, unknown>> = { ...call };
   const described = fields.function ?? fields;
@@ -38,7 +38,7 @@ function argumentsOf(name: string, text: string): unknown {
   }
 }
 
-/** With the keys of all objects in one order. */
+/** Sorts the keys of all objects. */
 function inOrder(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(inOrder);
   if (typeof value !== 'object' || value === null) return value;

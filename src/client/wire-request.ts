@@ -2,24 +2,24 @@ import { randomName } from './random-name.ts';
 import type { ReceivedEvents } from './received-events.ts';
 import { fieldsOf, type Wire, wireAt } from './wires.ts';
 
-/** A request for an answer that can be sent as often as needed. */
+/** A request for an answer, which the client can send as often as needed. */
 export interface WireRequest {
   readonly url: URL;
   readonly wire: Wire;
-  /** The URL of the replica, or of the load balancer, that the caller named. */
+  /** The root of the replica or load balancer that the caller named. */
   readonly root: string;
-  /** The answer is to be streamed. */
+  /** Whether the caller wants a stream. */
   readonly isStream: boolean;
-  /** The caller's, with an `Idempotency-Key`, and for a stream with what makes the run resumable. */
+  /** The caller's headers, with an `Idempotency-Key`; for a stream, also with the header that makes the run resumable. */
   readonly headers: Headers;
   readonly body: string;
   /** The caller's. */
   readonly signal: AbortSignal | undefined;
-  /** Whatever else the caller said about the request. */
+  /** The caller's other settings for the request. */
   readonly init: RequestInit;
 }
 
-/** What `fetch` takes over from a `Request`, besides its URL, method, headers, body and signal. */
+/** What `fetch` copies from a `Request`, besides its URL, method, headers, body and signal. */
 const INHERITED = [
   'cache',
   'credentials',
@@ -32,9 +32,9 @@ const INHERITED = [
 ] as const satisfies readonly (keyof RequestInit & keyof Request)[];
 
 /**
- * The request, if it is on one of the wires and can be sent again; undefined for every other. Nothing that the caller
- * passed is consumed. A body that is a stream can be sent only once, and a request with `Last-Event-ID` is resumed by
- * its caller, who counts from there: both are left alone.
+ * The request, if it's on one of the wires and can be sent again; undefined for every other. It doesn't consume anything
+ * that the caller passed. A body that's a stream can be sent only once, and a caller that sends `Last-Event-ID` resumes
+ * by itself and counts from there: both pass unchanged.
  */
 export async function readWireRequest(
   input: string | URL | Request,
@@ -68,7 +68,7 @@ export async function readWireRequest(
   };
 }
 
-/** `Request` resolves what is relative to the page, where there is one. */
+/** `Request` resolves relative URLs against the page, if there is one. */
 function absolute(url: string): URL | undefined {
   try {
     return new URL(new Request(url).url);
@@ -91,7 +91,7 @@ async function textOf(body: RequestInit['body'] | Request): Promise<string | und
 
 function inherited(request: Request | undefined): RequestInit {
   const init: Record<string, unknown> = {};
-  // Some runtimes have no such fields, and refuse an `init` that has them.
+  // Some runtimes lack these fields, and refuse an `init` that has them.
   for (const name of INHERITED) if (request?.[name] !== undefined) init[name] = request[name];
   return init;
 }
@@ -101,10 +101,10 @@ export interface RunRequest {
   readonly init: RequestInit;
 }
 
-/** What is asked of replicas on behalf of one caller, all with the caller's own credential. */
+/** The requests to replicas on behalf of one caller, all with the caller's own credential. */
 export class RunRequests {
   readonly #request: WireRequest;
-  /** The run that the caller named, empty if it named none. */
+  /** The run that the caller named; empty if it named none. */
   readonly run: string;
 
   constructor(request: WireRequest) {
@@ -119,19 +119,19 @@ export class RunRequests {
     return this.#to(here, { method: 'POST', headers, body });
   }
 
-  /** The rest of a run after what was received of it. `isWhole`: the caller's own request goes along. */
+  /** Asks for the rest of a run after the received events. `isWhole`: includes the caller's own request. */
   rest(root: string, run: string, { cursor, tail, id }: ReceivedEvents, isWhole: boolean): RunRequest {
     const { wire, body: asked } = this.#request;
     const headers = this.#headersWithout('content-length');
     headers.set('content-type', 'application/json');
-    // Its epoch distinguishes events that were lost with a log from those that took their place.
+    // Its epoch distinguishes events that were lost with a log from those that replaced them.
     if (id !== '') headers.set('last-event-id', id);
     const request = isWhole ? { path: `/v1${wire.path}`, body: asked } : undefined;
     const body = JSON.stringify({ cursor, tail, request });
     return this.#to(`${urlOf(root, run)}/resume`, { method: 'POST', headers, body });
   }
 
-  /** Of a run whose id is not known yet, `run` is empty: the key stands for it. */
+  /** `run` is empty while the run's id is unknown: the key identifies it then. */
   cancellation(root: string, run: string): RunRequest {
     const headers = this.#headersWithout('content-type', 'content-length');
     if (run !== '') headers.delete('idempotency-key');

@@ -1,15 +1,15 @@
-/** One of the APIs whose streams are resumed. */
+/** One of the APIs whose streams the client resumes. */
 export interface Wire {
-  /** Of its requests, below `/v1` at the root of a replica. */
+  /** The path of its requests, below `/v1` at a replica's root. */
   readonly path: string;
   /**
    * Whether the event with this payload is the last one of its answer: the end, or an error, which a replica sends only
-   * once it has given the run up.
+   * after giving the run up.
    */
   isLast(payload: string): boolean;
 }
 
-/** Next to no event has any of these words, and parsing all would cost more than all the rest. */
+/** Hardly any event contains one of these words, and parsing every event would cost more than everything else. */
 const ofTypes = (...types: readonly unknown[]): Wire['isLast'] => {
   const words = types.map((type) => `"${type}"`);
   return (payload) => words.some((word) => payload.includes(word)) && types.includes(fieldsOf(payload)?.type);
@@ -28,7 +28,7 @@ const RESPONSE_ENDS = ofTypes(
   'error',
 );
 
-/** After an error that has its own object, `response.failed` is still to come. */
+/** After an error with its own object, `response.failed` still follows. */
 const isLastOfResponse: Wire['isLast'] = (payload) =>
   RESPONSE_ENDS(payload) && !(payload.includes('"error"') && isAnnounced(payload));
 
@@ -44,17 +44,17 @@ const WIRES: readonly Wire[] = [
   { path: '/responses', isLast: isLastOfResponse },
 ];
 
-/** What is found first is longest. */
+/** The leftmost match is the longest one. */
 const ENDING = new RegExp(`(?:/v1)?(${WIRES.map(({ path }) => path).join('|')})/?$`);
 
-/** The wire that requests to this path are on, and what is before it; undefined if they are on none. */
+/** The wire of requests to this path, and the prefix before it; undefined if they're on none. */
 export function wireAt(path: string): { readonly wire: Wire; readonly prefix: string } | undefined {
   const found = ENDING.exec(path);
   const wire = WIRES.find((each) => each.path === found?.[1]);
   return wire && { wire, prefix: path.slice(0, found?.index) };
 }
 
-/** The fields of a JSON document, as far as they are looked at; undefined for what is none. */
+/** The fields of a JSON document that the client reads; undefined if it isn't one. */
 export function fieldsOf(
   text: string,
 ): { readonly type?: unknown; readonly error?: unknown; readonly stream?: unknown } | undefined {

@@ -9,23 +9,23 @@ import { chatWire } from '../proxy/wires/chunks/chat-wire.ts';
 import type { Wire } from '../proxy/wires/common/wire.ts';
 import type { CapabilityMemory } from '../proxy/wires/dialects/capability-memory.ts';
 
-/** What the checks of upstreams share. */
+/** What every check of an upstream needs. */
 export interface DoctorContext {
   readonly configuration: Configuration;
   readonly connections: Readonly<Record<string, ConnectionSettings>>;
   readonly transport: Transport;
   readonly capabilities: CapabilityMemory;
-  /** Sent to an upstream that has no `api_key`, as clients send theirs. */
+  /** A client's key, sent to upstreams without an `api_key`, as a client would. */
   readonly client_key: string | undefined;
-  /** There is a client's key, but nothing says that it is for this upstream. */
+  /** A client's key was given, but nothing says that it belongs to this upstream. */
   readonly withheld?: boolean;
-  /** As clients name it. */
+  /** The model's name for clients. */
   readonly model: string | undefined;
-  /** Whether requests may be made that cost tokens. */
+  /** Whether checks may make requests that cost tokens. */
   readonly requests: boolean;
 }
 
-/** `wire`: the one whose providers it is for. */
+/** `wire` decides which header carries the key of a client. */
 export function headersFor(
   { client_key }: DoctorContext,
   { upstream }: Target,
@@ -36,18 +36,18 @@ export function headersFor(
   return revivedRequestHeaders(own, upstream, wire);
 }
 
-/** An upstream is asked with a key: its own, or that of a client. */
+/** Whether requests to this upstream carry a key: its own, or a client's. */
 export const hasKey = ({ client_key }: DoctorContext, { upstream }: Target): boolean =>
   isKeyed(upstream) || client_key !== undefined;
 
 const CONNECT_MAX_MS = 10_000;
 const ANSWER_MAX_MS = 45_000;
 
-/** That of the configuration, but a doctor does not wait for a connection as long as a run. */
+/** The configured limit, but the doctor doesn't wait as long for a connection as a run may. */
 export const connectLimit_ms = ({ configuration }: DoctorContext, { upstream }: Target): number =>
   Math.min({ ...configuration.clocks, ...upstream.clocks }.connect_ms, CONNECT_MAX_MS);
 
-/** One short answer of an upstream. `base_url`: where the request goes, if not to the upstream's own. */
+/** Asks an upstream for one short answer. `base_url`: where to send the request, if not to the upstream's own address. */
 export const trial = (
   context: DoctorContext,
   target: Target,

@@ -9,12 +9,12 @@ import { examineMachine, examinePorts } from './machine.ts';
 import { examineStore } from './store.ts';
 import { examineUpstream } from './upstream.ts';
 
-/** So many are asked at the same time. */
+/** How many upstreams are tested at the same time. */
 const UPSTREAMS_AT_ONCE = 8;
 
 type Examined = Omit<DoctorContext, 'transport' | 'capabilities' | 'withheld'>;
 
-/** Tries everything that serve would depend on. */
+/** Tests everything that `serve` would depend on. */
 export async function examine(examined: Examined): Promise<Finding[]> {
   const { configuration, connections } = examined;
   const transport = createUndiciTransport(connections);
@@ -46,7 +46,7 @@ async function examineUpstreams(context: DoctorContext): Promise<Finding[]> {
   return findings;
 }
 
-/** The key of a client is for one provider: of several that have none, for the one that `--model` leads to. */
+/** A client's key belongs to one provider: if several have no key, only the one that `--model` leads to gets it. */
 function withKeyFor(name: string, context: DoctorContext): DoctorContext {
   const { configuration, client_key, model } = context;
   const keyless = Object.values(configuration.upstreams).filter((upstream) => !isKeyed(upstream));

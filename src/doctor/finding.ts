@@ -1,19 +1,19 @@
 export type FindingStatus = 'ok' | 'warn' | 'fail' | 'skipped';
 
-/** What one check has seen. */
+/** The result of one check. */
 export interface Finding {
   /** `machine`, `ports`, `store`, or `upstream <name>`. */
   readonly subject: string;
   readonly name: string;
   readonly status: FindingStatus;
   readonly seen: string;
-  /** What was measured; units last in the names. */
+  /** The measurements; each name ends with its unit. */
   readonly figures?: Readonly<Record<string, number | string | boolean>>;
   /** What to do about it. */
   readonly remedy?: string;
 }
 
-/** The findings of one subject, as they are made. */
+/** Collects the findings of one subject. */
 export class Findings {
   readonly all: Finding[] = [];
   readonly #subject: string;
@@ -45,7 +45,7 @@ export class Findings {
   }
 }
 
-/** The work took longer than it may. */
+/** The work exceeded its time limit. */
 class TookTooLong extends Error {
   override readonly name = 'TookTooLong';
 
@@ -54,7 +54,7 @@ class TookTooLong extends Error {
   }
 }
 
-/** Rejects with {@link TookTooLong} when the work is not done in time; its signal aborts then, and when it has ended. */
+/** Rejects with {@link TookTooLong} if the work exceeds the limit. The signal aborts then, and also when the work ends. */
 export async function bounded<Result>(
   limit_ms: number,
   work: (signal: AbortSignal) => Promise<Result>,
@@ -70,14 +70,14 @@ export async function bounded<Result>(
   }
 }
 
-/** Of an error: its code where it has one, which says more than most messages. */
+/** An error's code if it has one, since a code says more than most messages; otherwise the message. */
 export function reasonOf(error: unknown): string {
   const code = (error as NodeJS.ErrnoException | undefined)?.code;
   if (typeof code === 'string') return code;
   return error instanceof Error ? error.message : String(error);
 }
 
-/** The middle one and the longest of some durations, rounded to a tenth of a millisecond. */
+/** The median and the maximum of some durations, rounded to a tenth of a millisecond. */
 export function latencies(durations_ms: readonly number[]): {
   readonly p50_ms: number;
   readonly max_ms: number;

@@ -5,12 +5,12 @@ import { adminHost, type Configuration } from '../config/configuration.ts';
 import { isObject, parsedJson } from '../lib/json.ts';
 import { bounded, type Finding, Findings, reasonOf } from './finding.ts';
 
-/** As package.json has it. */
+/** The oldest version that package.json accepts. */
 const NODE_MIN = [22, 19] as const;
-/** The ports, the store, the log, the threads of Node. */
+/** For the ports, the store, the log and Node's own threads. */
 const OWN_DESCRIPTORS = 64;
 
-/** What serve runs on. */
+/** Tests the machine that `serve` would run on. */
 export function examineMachine({ limits }: Configuration, node_version = process.versions.node): Finding[] {
   const findings = new Findings('machine');
   examineNode(findings, node_version);
@@ -25,28 +25,28 @@ function examineNode(findings: Findings, version: string): Finding {
     return findings.ok('node', `Node ${version}`);
   return findings.fail(
     'node',
-    `Node ${version}, which Holdfast does not support`,
+    `Holdfast doesn't support Node ${version}`,
     `use Node ${major_min}.${minor_min} or later.`,
   );
 }
 
-/** Every stream has a connection of its client, and one upstream where HTTP/2 does not share it. */
+/** Every stream takes a client connection, and an upstream connection unless HTTP/2 shares one. */
 function examineDescriptors(findings: Findings, connections: number): Finding {
   const limit = descriptorLimit();
-  if (limit === undefined) return findings.skip('descriptors', 'this system does not show its limit');
+  if (limit === undefined) return findings.skip('descriptors', "this system doesn't show its limit");
   const wanted = 2 * connections + OWN_DESCRIPTORS;
   const figures = { limit, wanted, connections };
   if (limit >= wanted)
-    return findings.ok('descriptors', `${limit} files may be open, ${wanted} may be needed`, figures);
+    return findings.ok('descriptors', `${limit} files can be open, and Holdfast may need ${wanted}`, figures);
   return findings.warn(
     'descriptors',
-    `${limit} files may be open, and limits.connections (${connections}) may need ${wanted}`,
+    `only ${limit} files can be open, but limits.connections (${connections}) may need ${wanted}`,
     `raise the limit (ulimit -n, LimitNOFILE=), or set limits.connections to ${Math.max(1, Math.floor((limit - OWN_DESCRIPTORS) / 2))}.`,
     figures,
   );
 }
 
-/** Node has raised it as far as it may by itself. */
+/** Node has already raised the soft limit as far as it may. */
 function descriptorLimit(): number | undefined {
   try {
     const limits = readFileSync('/proc/self/limits', 'utf8');
@@ -61,7 +61,7 @@ const ANSWER_MAX_MS = 3000;
 const LOOPBACK = /^(localhost|127(\.\d+){3}|::1)$/;
 const ANY = /^(0\.0\.0\.0|::)$/;
 
-/** Whether serve could listen, and who could reach the admin port then. */
+/** Whether `serve` could listen, and which hosts could then reach the admin port. */
 export async function examinePorts({ listen }: Configuration): Promise<Finding[]> {
   const findings = new Findings('ports');
   const admin_host = adminHost(listen);
@@ -72,8 +72,8 @@ export async function examinePorts({ listen }: Configuration): Promise<Finding[]
   else
     findings.warn(
       'admin exposure',
-      `the admin port is open to every host that reaches ${ANY.test(admin_host) ? 'any address of this machine' : admin_host}, and has no authentication`,
-      'let only Prometheus, probes and operators reach it (a firewall, a NetworkPolicy), or set listen.admin_host to 127.0.0.1.',
+      `every host that reaches ${ANY.test(admin_host) ? 'any address of this machine' : admin_host} can use the admin port, which has no authentication`,
+      'restrict it to Prometheus, probes and operators (a firewall, a NetworkPolicy), or set listen.admin_host to 127.0.0.1.',
     );
   return findings.all;
 }
@@ -85,15 +85,15 @@ async function examinePort(
   port: number,
   isOurs: (root: string) => Promise<boolean>,
 ): Promise<Finding> {
-  if (port === 0) return findings.ok(`${name} port`, 'a free one will be picked');
+  if (port === 0) return findings.ok(`${name} port`, 'serve will pick a free one');
   const code = await listeningFault(host, port);
   const address = `${host}:${port}`;
   if (code === undefined) return findings.ok(`${name} port`, `${address} is free`);
   if (code === 'EADDRINUSE' && (await isOurs(rootOf(host, port))))
-    return findings.ok(`${name} port`, `a replica of Holdfast listens on ${address} already`);
+    return findings.ok(`${name} port`, `a Holdfast replica already listens on ${address}`);
   return findings.fail(
     `${name} port`,
-    `${address} cannot be listened on (${code})`,
+    `can't listen on ${address} (${code})`,
     REMEDIES[code] ?? 'choose another address.',
   );
 }
@@ -129,7 +129,7 @@ async function isOurApi(root: string): Promise<boolean> {
   return isObject(error) && error.code === 'run_not_found';
 }
 
-/** Empty if there is none. */
+/** The JSON document at this URL; empty if it has none. */
 async function documentAt(url: string): Promise<Record<string, unknown>> {
   try {
     const text = await bounded(ANSWER_MAX_MS, async (signal) => (await fetch(url, { signal })).text());

@@ -10,7 +10,7 @@ import { bounded, type Finding, type Findings, reasonOf } from './finding.ts';
 
 const ANSWER_MAX_MS = 15_000;
 const BODY_MAX_BYTES = 8_388_608;
-/** A `Date` header has whole seconds, and has been under way. */
+/** A `Date` header has whole seconds, and takes time to arrive. */
 const SKEW_MAX_MS = 5000;
 const SECOND_MS = 1000;
 const UNAUTHORISED = 401;
@@ -19,14 +19,14 @@ const FORBIDDEN = 403;
 interface Listed {
   readonly status: number;
   readonly date: string | undefined;
-  /** In the middle of the request, by our clock. */
+  /** Our clock in the middle of the request. */
   readonly ours_ms: number;
-  /** By so much that may be wrong. */
+  /** How far `ours_ms` may be off. */
   readonly error_ms: number;
   readonly body: unknown;
 }
 
-/** Whether the upstream takes the key, by asking for its models, which costs nothing; and their names, if it lists them. */
+/** Tests the key by asking for the upstream's models, which costs nothing. Returns their names, if the upstream lists them. */
 export async function examineModelList(
   findings: Findings,
   context: DoctorContext,
@@ -35,18 +35,14 @@ export async function examineModelList(
   let listed: Listed;
   try {
     listed = await bounded(ANSWER_MAX_MS, (signal) => ask(context, target, chatWire, signal));
-    // Where messages are spoken natively, the key goes into another header.
+    // A provider with a native messages API expects the key in another header.
     if (listed.status === UNAUTHORISED && hasKey(context, target)) {
       const native = await bounded(ANSWER_MAX_MS, (signal) => ask(context, target, messagesWire, signal));
       if (native.status === 200) listed = native;
     }
   } catch (error) {
     const reason = error instanceof TransportFailure ? error.code : reasonOf(error);
-    findings.fail(
-      'credentials',
-      `GET /models was not answered (${reason})`,
-      'check what listens at base_url.',
-    );
+    findings.fail('credentials', `no answer to GET /models (${reason})`, 'check what listens at base_url.');
     return [];
   }
   examineCredentials(findings, context, target, listed);
@@ -91,63 +87,63 @@ function examineCredentials(
   const isRefused = status === UNAUTHORISED || status === FORBIDDEN;
   const figures = { status };
   if (status === 200 && isObject(body)) {
-    const whose = isKeyed(target.upstream) ? 'the configured key' : 'the key of the client';
+    const whose = isKeyed(target.upstream) ? 'the configured key' : "the client's key";
     const seen = hasKey(context, target)
-      ? `${whose} is accepted for GET /models`
+      ? `the upstream accepts ${whose} for GET /models`
       : 'GET /models needs no key';
     return findings.ok('credentials', seen, figures);
   }
   if (isRefused && !hasKey(context, target))
     return findings.skip(
       'credentials',
-      'a key is required and none is configured: clients send theirs',
+      'the upstream requires a key and none is configured: clients send theirs',
       context.withheld
-        ? 'name with --model the upstream that the given key is for: no other one gets it.'
+        ? 'with --model, name a model of the upstream that your key is for: no other upstream gets the key.'
         : 'set HOLDFAST_API_KEY or --key-file to test one.',
     );
   if (status === FORBIDDEN)
     return findings.warn(
       'credentials',
-      'the key may not list models (403)',
-      'nothing, if the key may do what clients request; otherwise check its permissions.',
+      "the key doesn't permit listing models (403)",
+      'do nothing if the key permits what clients request; otherwise check its permissions.',
       figures,
     );
   if (isRefused)
     return findings.fail(
       'credentials',
-      `the key is refused (${status})`,
+      `the upstream refuses the key (${status})`,
       isKeyed(target.upstream)
         ? `check ${keyPathOf(target.name, target.upstream)}.`
-        : 'check the key that was given for a client.',
+        : "check the client's key in HOLDFAST_API_KEY or --key-file.",
       figures,
     );
   if (status >= 500)
     return findings.warn(
       'credentials',
-      `GET /models is answered with ${status}`,
-      'look at the status of the provider.',
+      `the upstream answers GET /models with ${status}`,
+      "check the provider's status.",
       figures,
     );
   return findings.skip(
     'credentials',
-    `there is no list of models to test the key with (GET /models is answered with ${status})`,
+    `there's no list of models to test the key with (the upstream answers GET /models with ${status})`,
   );
 }
 
-/** A date in `Retry-After` is read by our clock. */
+/** Holdfast reads dates in `Retry-After` by our clock. */
 function examineClock(findings: Findings, { date, ours_ms, error_ms }: Listed): Finding {
   const theirs_ms = Date.parse(date ?? '');
   if (Number.isNaN(theirs_ms)) return findings.skip('clock', 'the answer has no Date');
-  // Cut to the second: in the middle of it, the error is smallest.
+  // `Date` is cut to the second, so assuming the middle of that second keeps the error smallest.
   const skew_ms = Math.round(theirs_ms + SECOND_MS / 2 - ours_ms);
   const figures = { skew_ms };
   if (Math.abs(skew_ms) <= SKEW_MAX_MS + error_ms)
-    return findings.ok('clock', 'its clock and ours agree to a few seconds', figures);
+    return findings.ok('clock', 'its clock and ours agree to within a few seconds', figures);
   const seconds = Math.round(Math.abs(skew_ms) / SECOND_MS);
   return findings.warn(
     'clock',
     `its clock is ${seconds} s ${skew_ms < 0 ? 'behind' : 'ahead of'} ours`,
-    'synchronise the clock of this machine (chrony, NTP): dates in Retry-After are read by it.',
+    "synchronise this machine's clock (chrony, NTP): Holdfast reads dates in Retry-After by it.",
     figures,
   );
 }

@@ -15,12 +15,12 @@ const CONNECT_MAX_MS = 5000;
 const QUESTIONS_MAX_MS = 10_000;
 const VERSION_MIN = 7;
 const PINGS = 20;
-/** A batch is stored every 100 ms: what takes longer holds the next one up. */
+/** Replicas store a batch every 100 ms, so a slow one delays the next. */
 const SLOW_MS = 20;
-/** Leases are counted by the clock of Redis; times that are shown are not. */
+/** Leases use the clock of Redis; the times that Holdfast shows don't. */
 const SKEW_MAX_MS = 2000;
 
-/** The servers of a Redis store, and whether it gives leases. */
+/** Tests the servers of a Redis store, and whether it grants leases. */
 export async function examineRedis(findings: Findings, configuration: Configuration): Promise<void> {
   const { store } = configuration.checkpoint;
   if (!isRedisUrl(store)) return;
@@ -56,7 +56,7 @@ async function connect(findings: Findings, client: RedisClient, address: RedisAd
   return true;
 }
 
-/** Of the servers of a cluster, each by its own; without user and password. */
+/** The store's name, or each server's own in a cluster; without user and password. */
 const nameOf = ({ options }: Redis, { kind, name }: RedisAddress): string =>
   kind === 'cluster' ? `${options.host}:${options.port}` : name;
 
@@ -87,7 +87,7 @@ type Field = (key: string) => string | undefined;
 
 function examineVersion(findings: Findings, name: string, field: Field): Finding {
   const redis = field('redis_version');
-  if (redis === undefined) return findings.skip('version', `${name} does not show its version`);
+  if (redis === undefined) return findings.skip('version', `${name} doesn't show its version`);
   const valkey = field('valkey_version');
   const seen = valkey === undefined ? `${name} is Redis ${redis}` : `${name} is Valkey ${valkey}`;
   const figures = { redis_version: redis };
@@ -99,15 +99,15 @@ function examineEviction(findings: Findings, name: string, field: Field): Findin
   const policy = field('maxmemory_policy');
   const limit_bytes = Number(field('maxmemory') ?? 0);
   const used_bytes = Number(field('used_memory') ?? 0);
-  if (policy === undefined) return findings.skip('eviction', `${name} does not show its policy`);
+  if (policy === undefined) return findings.skip('eviction', `${name} doesn't show its policy`);
   const figures = { policy, limit_bytes, used_bytes };
-  const limit = limit_bytes > 0 ? `${used_bytes} of ${limit_bytes} bytes used` : 'no limit on its memory';
+  const limit = limit_bytes > 0 ? `${used_bytes} of ${limit_bytes} bytes used` : 'no memory limit';
   if (policy === 'noeviction')
     return findings.ok('eviction', `${name} evicts nothing (noeviction), ${limit}`, figures);
   return findings.warn(
     'eviction',
-    `${name} has maxmemory-policy ${policy}, ${limit}: when it is full, it may evict runs that are needed`,
-    'CONFIG SET maxmemory-policy noeviction, and in its configuration file.',
+    `${name} has maxmemory-policy ${policy}, ${limit}: when full, it may evict runs that are still needed`,
+    'run CONFIG SET maxmemory-policy noeviction, and set it in the configuration file of Redis.',
     figures,
   );
 }
@@ -119,7 +119,7 @@ async function examinePersistence(
   server: Redis,
 ): Promise<Finding> {
   if (field('aof_enabled') === '1') return findings.ok('persistence', `${name} keeps an append-only file`);
-  // A user without the rights for it still gets the other findings.
+  // If this user has no permission for that, the other findings still appear.
   const save = await settingOf(server, 'save');
   if (save === undefined)
     return findings.skip(
@@ -127,11 +127,11 @@ async function examinePersistence(
       `${name} has no append-only file, and this user may not ask about snapshots`,
     );
   if (save !== '')
-    return findings.ok('persistence', `${name} has no append-only file, and makes snapshots (save ${save})`);
+    return findings.ok('persistence', `${name} has no append-only file, but makes snapshots (save ${save})`);
   return findings.warn(
     'persistence',
-    `${name} persists nothing: all runs are lost with its process`,
-    'CONFIG SET appendonly yes, if runs are to survive a restart of Redis.',
+    `${name} persists nothing: all runs are lost when its process ends`,
+    'run CONFIG SET appendonly yes if runs should survive a restart of Redis.',
   );
 }
 
@@ -144,13 +144,13 @@ async function examineReplication(
   wait_replicas: number,
 ): Promise<Finding> {
   const connected = field('connected_slaves');
-  if (connected === undefined) return findings.skip('replication', `${name} does not show its replicas`);
+  if (connected === undefined) return findings.skip('replication', `${name} doesn't show its replicas`);
   const figures = { replicas: Number(connected), wait_replicas };
   if (figures.replicas < wait_replicas)
     return findings.fail(
       'replication',
-      `${name} has ${connected} replicas, and checkpoint.replication waits for ${wait_replicas}`,
-      'connect as many replicas: no run can be taken over before.',
+      `${name} has ${connected} replicas, but checkpoint.replication waits for ${wait_replicas}`,
+      'connect that many replicas: until then, no run can be taken over.',
       figures,
     );
   if (figures.replicas === 0) return findings.ok('replication', `${name} has no replicas`, figures);
@@ -159,8 +159,8 @@ async function examineReplication(
   if (required !== '0') return findings.ok('replication', seen, figures);
   return findings.warn(
     'replication',
-    `${seen}, and takes writes without them: a failover loses what a master that is cut off has taken`,
-    'CONFIG SET min-replicas-to-write 1; checkpoint.replication protects takeovers.',
+    `${seen}, but accepts writes without them: a failover loses what a disconnected master has accepted`,
+    'run CONFIG SET min-replicas-to-write 1; checkpoint.replication protects takeovers.',
     figures,
   );
 }
@@ -178,16 +178,16 @@ async function examineLatency(findings: Findings, name: string, server: Redis): 
   return findings.warn(
     'latency',
     seen,
-    'put Redis nearer: with write_ahead every delta waits for it.',
+    'move Redis closer: with write_ahead, every delta waits for it.',
     figures,
   );
 }
 
 async function examineClock(findings: Findings, name: string, server: Redis): Promise<Finding> {
   const asked_ms = Date.now();
-  // What docs/stores.md has a user granted does not include it.
+  // The permissions that docs/stores.md lists don't include this command.
   const time = await server.time().catch(() => undefined);
-  if (!time) return findings.skip('clock', `${name} does not show this user the time`);
+  if (!time) return findings.skip('clock', `${name} doesn't tell this user the time`);
   const [seconds = 0, microseconds = 0] = time.map(Number);
   const error_ms = (Date.now() - asked_ms) / 2;
   const skew_ms = Math.round(seconds * 1000 + microseconds / 1000 - asked_ms - error_ms);
@@ -197,25 +197,25 @@ async function examineClock(findings: Findings, name: string, server: Redis): Pr
   return findings.warn(
     'clock',
     seen,
-    'synchronise both (chrony, NTP): leases do not depend on it, but the times of runs and replicas do.',
+    "synchronise both clocks (chrony, NTP): leases don't depend on it, but the times of runs and replicas do.",
     figures,
   );
 }
 
 const LIMIT_MS = 15_000;
-/** What the probe leaves behind is gone soon. */
+/** Makes what the probe leaves behind expire soon. */
 const PROBE_TTL_S = 60;
-/** An owner that no credential has. */
+/** An owner that no credential leads to. */
 const NO_CREDENTIAL = 'doctor'.padEnd(64, '-') as Owner;
 
-/** Whether a run can be begun, ended and read: every script and right that a replica needs. */
+/** Begins, ends and reads a run, which takes every script and permission that a replica needs. */
 async function examineLease(findings: Findings, { secret, checkpoint }: Configuration): Promise<void> {
   let store: Store | undefined;
   try {
     await bounded(LIMIT_MS, async () => {
       store = await openStore(checkpoint.store, {
         ...checkpoint,
-        // Nothing else is read. That there has to be one is another finding.
+        // The probe reads only what it wrote, so any secret will do. Another check reports a missing one.
         secret: secret ?? randomBytes(16).toString('hex'),
         ttl_s: PROBE_TTL_S,
         on_unreachable: 'fail',
@@ -229,9 +229,9 @@ async function examineLease(findings: Findings, { secret, checkpoint }: Configur
       const lease = await store.acquire(run, NO_CREDENTIAL);
       await store.finish(lease, { status: 'cancelled', at_ms: Date.now() });
       const stored = await store.read(run, NO_CREDENTIAL, 0);
-      if (stored?.status !== 'cancelled') throw new Error('what was written could not be read');
+      if (stored?.status !== 'cancelled') throw new Error("couldn't read what was written");
       const probe_ms = rounded_ms(performance.now() - began_ms);
-      findings.ok('lease', `a run was begun, ended and read within ${probe_ms} ms`, { probe_ms });
+      findings.ok('lease', `beginning, ending and reading a run took ${probe_ms} ms`, { probe_ms });
     });
   } catch (error) {
     const message = error instanceof Error ? error.message : reasonOf(error);
@@ -247,7 +247,7 @@ async function examineLease(findings: Findings, { secret, checkpoint }: Configur
   }
 }
 
-/** The message of a refusal says what is wrong, a semicolon, and what to do. */
+/** A refusal's message says what is wrong and, after a semicolon, what to do. */
 const splitMessage = (message: string): [seen: string, remedy: string] => {
   const end = message.lastIndexOf('; ');
   return end === -1

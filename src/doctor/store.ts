@@ -8,21 +8,21 @@ import { loopGuard } from '../proxy/upstream/headers.ts';
 import { fileStoreDirectory } from '../server/store-directory.ts';
 import { bounded, type Finding, Findings, latencies, reasonOf } from './finding.ts';
 
-/** Where runs will be kept. */
+/** Tests the store that will keep the runs. */
 export async function examineStore(configuration: Configuration): Promise<Finding[]> {
   const { store } = configuration.checkpoint;
   const findings = new Findings('store');
   const directory = fileStoreDirectory(store);
   if (directory !== undefined) await examineDirectory(findings, directory);
   else if (isRedisUrl(store)) {
-    // Loaded late: the other stores do without the client.
+    // Loaded late, because the other stores don't need the client.
     const { examineRedis } = await import('./redis.ts');
     await examineRedis(findings, configuration);
   } else
     findings.warn(
       'durability',
-      'runs are kept in the memory of the process and end with it',
-      'configure checkpoint.store, file:DIR or redis://HOST, for anything but a trial.',
+      'the process keeps runs in its memory, and they end with it',
+      'for anything but a trial, set checkpoint.store to file:DIR or redis://HOST.',
     );
   examineSecret(findings, configuration);
   return findings.all;
@@ -31,22 +31,22 @@ export async function examineStore(configuration: Configuration): Promise<Findin
 const MEBIBYTE = 1_048_576;
 const FREE_MIN_BYTES = 64 * MEBIBYTE;
 const FREE_AMPLE_BYTES = 1024 * MEBIBYTE;
-/** As `fsync: finish` pays it once per run. */
+/** With `fsync: finish`, every run pays this once. */
 const SYNC_SLOW_MS = 50;
 const SYNCS = 10;
 const LIMIT_MS = 20_000;
-/** Of file systems whose files are elsewhere: NFS, SMB, SMB2, CephFS. */
+/** The types of network file systems: NFS, SMB, SMB2, CephFS. */
 const REMOTE_TYPES: ReadonlySet<number> = new Set([0x6969, 0x517b, 0xfe534d42, 0xff534d42, 0x00c36400]);
 
-/** A directory that a file store is to be in. It is not made here if it does not exist. */
+/** Tests the directory of a file store, without creating it. */
 async function examineDirectory(findings: Findings, directory: string): Promise<void> {
   try {
     await bounded(LIMIT_MS, () => examineDisk(findings, directory));
   } catch (error) {
     findings.fail(
       'directory',
-      `${directory} cannot be used (${reasonOf(error)})`,
-      'make it a directory that this user can write to, or configure checkpoint.store.',
+      `can't use ${directory} (${reasonOf(error)})`,
+      'make it a directory that this user can write to, or set another checkpoint.store.',
     );
   }
 }
@@ -58,8 +58,8 @@ async function examineDisk(findings: Findings, directory: string): Promise<void>
   findings.ok(
     'directory',
     existing === directory
-      ? `${directory} can be written to`
-      : `${directory} does not exist yet and can be made in ${existing}`,
+      ? `${directory} is writable`
+      : `${directory} doesn't exist yet, and can be created in ${existing}`,
   );
   examineSyncs(findings, syncs_ms);
   const { bavail, bsize, type } = await statfs(existing);
@@ -67,12 +67,12 @@ async function examineDisk(findings: Findings, directory: string): Promise<void>
   if (REMOTE_TYPES.has(type))
     findings.warn(
       'file system',
-      'the directory is on another machine',
-      'let one process alone use it, or use redis:// for several: their leases need a file system that is local to all of them.',
+      'the directory is on a network file system',
+      'let only one process use it, or use redis:// for several: their leases need a file system that is local to all of them.',
     );
 }
 
-/** The directory itself, or the one in which it would be made. */
+/** The directory itself, or the closest one above it that exists. */
 async function nearest(directory: string): Promise<string> {
   for (let path = directory; ; path = dirname(path)) {
     try {
@@ -105,12 +105,12 @@ async function syncDurations(directory: string): Promise<number[]> {
 
 function examineSyncs(findings: Findings, durations_ms: readonly number[]): Finding {
   const figures = latencies(durations_ms);
-  const seen = `4 KiB are on the disk after ${figures.p50_ms} ms (at most ${figures.max_ms} ms)`;
+  const seen = `writing 4 KiB to the disk takes ${figures.p50_ms} ms (at most ${figures.max_ms} ms)`;
   if (figures.p50_ms < SYNC_SLOW_MS) return findings.ok('fsync', seen, figures);
   return findings.warn(
     'fsync',
     seen,
-    'use a faster disk, or redis://: the end of every run waits for it.',
+    'use a faster disk, or redis://: every run waits for the disk when it ends.',
     figures,
   );
 }
@@ -119,14 +119,14 @@ function examineSpace(findings: Findings, free_bytes: number): Finding {
   const figures = { free_bytes };
   const seen = `${Math.floor(free_bytes / MEBIBYTE)} MiB are free`;
   if (free_bytes >= FREE_AMPLE_BYTES) return findings.ok('free space', seen, figures);
-  const remedy = 'make room, or set a shorter checkpoint.ttl_s: a full disk costs runs their checkpoints.';
+  const remedy = 'free some space, or shorten checkpoint.ttl_s: on a full disk, runs lose their checkpoints.';
   if (free_bytes >= FREE_MIN_BYTES) return findings.warn('free space', seen, remedy, figures);
   return findings.fail('free space', seen, remedy, figures);
 }
 
 const OTHERS = 0o077;
 
-/** Whether replicas will know the owners of each other's runs. */
+/** Whether replicas will recognise the owners of each other's runs. */
 function examineSecret(findings: Findings, { secret, checkpoint }: Configuration): Finding {
   const directory = fileStoreDirectory(checkpoint.store);
   if (secret !== undefined) {
@@ -138,11 +138,14 @@ function examineSecret(findings: Findings, { secret, checkpoint }: Configuration
   if (isRedisUrl(checkpoint.store))
     return findings.fail(
       'secret',
-      'none is configured, and replicas that share a Redis need the same one',
-      'set HOLDFAST_SECRET, the same for all replicas, e.g. to the output of `openssl rand -base64 32`.',
+      'none is configured, but replicas that share a Redis need the same one',
+      'set HOLDFAST_SECRET to the same value for all replicas, e.g. to the output of `openssl rand -base64 32`.',
     );
   if (directory === undefined)
-    return findings.ok('secret', 'none is configured; one is made that lasts as long as the memory store');
+    return findings.ok(
+      'secret',
+      'none is configured; serve makes one that lasts as long as the memory store',
+    );
   return examineSecretFile(findings, join(directory, 'secret'));
 }
 
@@ -150,15 +153,15 @@ function examineSecretFile(findings: Findings, path: string): Finding {
   if (!existsSync(path))
     return findings.ok('secret', `none is configured; serve makes one and keeps it in ${path}`);
   const { mode } = statSync(path);
-  if ((mode & OTHERS) === 0) return findings.ok('secret', `kept in ${path}, readable by this user only`);
+  if ((mode & OTHERS) === 0) return findings.ok('secret', `kept in ${path}, which only this user can read`);
   return findings.warn(
     'secret',
-    `${path} can be read by others (mode ${(mode & 0o777).toString(8)})`,
+    `other users can read ${path} (mode ${(mode & 0o777).toString(8)})`,
     `chmod 600 ${path}`,
   );
 }
 
-/** What a deployment calls itself upstream in any case: it reveals nothing of the secret. */
+/** The name that the deployment sends upstream anyway. It reveals nothing about the secret. */
 function deploymentName(secret: string): string {
   const headers: { via?: string } = {};
   loopGuard(secret)(headers);

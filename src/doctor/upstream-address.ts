@@ -11,7 +11,7 @@ const STEP_MAX_MS = 10_000;
 const DAY_MS = 86_400_000;
 const EXPIRY_NEAR_DAYS = 14;
 
-/** Name, connection, certificate and protocol, one after the other. False when there is no getting through. */
+/** Tests name, connection, certificate and protocol, in this order. Returns false if the upstream can't be reached. */
 export async function examineAddress(
   findings: Findings,
   base_url: string,
@@ -22,7 +22,7 @@ export async function examineAddress(
   if (proxied !== undefined) {
     findings.skip(
       'tcp',
-      `not tried: connections are made by the proxy at ${URL.parse(proxied)?.host ?? 'an unknown address'}`,
+      `not tested: the proxy at ${URL.parse(proxied)?.host ?? 'an unknown address'} makes the connections`,
     );
     return true;
   }
@@ -32,7 +32,7 @@ export async function examineAddress(
   if (!(await examineName(findings, host)) || !(await examineConnection(findings, host, number)))
     return false;
   if (isSecure) return examineTls(findings, host, number, secure);
-  findings.ok('http', 'HTTP/1.1, without TLS: a connection per stream', { protocol: 'http/1.1' });
+  findings.ok('http', 'HTTP/1.1 without TLS: each stream needs its own connection', { protocol: 'http/1.1' });
   return true;
 }
 
@@ -43,13 +43,13 @@ async function examineName(findings: Findings, host: string): Promise<boolean> {
     const found = await bounded(STEP_MAX_MS, () => lookup(host, { all: true }));
     const lookup_ms = rounded_ms(performance.now() - began_ms);
     const addresses = found.map(({ address }) => address).join(', ');
-    findings.ok('dns', `${host} is ${addresses} (${lookup_ms} ms)`, { lookup_ms });
+    findings.ok('dns', `${host} resolves to ${addresses} (${lookup_ms} ms)`, { lookup_ms });
     return true;
   } catch (error) {
     findings.fail(
       'dns',
-      `${host} cannot be resolved (${reasonOf(error)})`,
-      'check the host in base_url, and the resolver of this machine.',
+      `can't resolve ${host} (${reasonOf(error)})`,
+      "check the host in base_url, and this machine's resolver.",
     );
     return false;
   }
@@ -69,8 +69,8 @@ async function examineConnection(findings: Findings, host: string, port: number)
   } catch (error) {
     findings.fail(
       'tcp',
-      `port ${port} of ${host} cannot be connected to (${reasonOf(error)})`,
-      'check host and port in base_url, firewalls and network policies; if a proxy is needed, name it as the `proxy` of this upstream.',
+      `can't connect to port ${port} of ${host} (${reasonOf(error)})`,
+      'check the host and port in base_url, firewalls and network policies; if you need a proxy, set it as the `proxy` of this upstream.',
     );
     return false;
   } finally {
@@ -123,19 +123,18 @@ function examineProtocol(findings: Findings, protocol: string): Finding {
   if (protocol === 'h2') return findings.ok('http', 'HTTP/2: streams share connections', { protocol: 'h2' });
   return findings.warn(
     'http',
-    'HTTP/1.1: each stream takes a connection and a file descriptor of its own',
-    'nothing, if this is intended; otherwise enable HTTP/2 (ALPN h2) where TLS ends.',
+    'HTTP/1.1: each stream needs its own connection and file descriptor',
+    'do nothing if you intend this; otherwise enable HTTP/2 (ALPN h2) where TLS ends.',
     { protocol: 'http/1.1' },
   );
 }
 
 function tlsRemedy(code: string): string {
   if (/SELF_SIGNED|UNABLE_TO|ISSUER/.test(code))
-    return 'name its certificate authority in ca_file, if it is a private one; otherwise something intercepts the connection.';
-  if (/EXPIRED|NOT_YET_VALID/.test(code))
-    return 'renew the certificate, and check the clock of this machine.';
-  if (/ALTNAME/.test(code)) return 'write base_url with a name that the certificate has.';
+    return 'if its certificate authority is private, name it in ca_file; otherwise something intercepts the connection.';
+  if (/EXPIRED|NOT_YET_VALID/.test(code)) return "renew the certificate, and check this machine's clock.";
+  if (/ALTNAME/.test(code)) return 'use a name in base_url that the certificate contains.';
   if (/WRONG_VERSION|EPROTO|PACKET_LENGTH/.test(code))
-    return 'write http: in base_url, if there is no TLS on that port.';
+    return 'if that port has no TLS, write http: in base_url.';
   return 'check the server that terminates TLS there.';
 }

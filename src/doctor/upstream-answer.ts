@@ -14,19 +14,19 @@ import { type Finding, type Findings, rounded_ms } from './finding.ts';
 const TOKENS_MAX = 40;
 const QUESTION =
   'Write the numbers from one to twenty as English words, in order, separated by ", ". Begin with "one". Write nothing else.';
-/** Fewer events do not show whether something has held them back. */
+/** Fewer events don't show whether something buffered them. */
 const EVENTS_MIN = 4;
-/** An answer that is there at once is held back by nothing. */
+/** If an answer arrives at once, nothing has buffered it. */
 const WAIT_MIN_MS = 50;
-/** Events that all come within this part of the wait for the first one were made before it. */
+/** Events that all arrive within this share of the wait for the first one were generated before it arrived. */
 const BURST_SHARE = 0.05;
 const MESSAGE_CHARACTERS_MAX = 200;
 
-/** The request for a short answer, as clients ask for theirs. */
+/** The request for a short answer, like one from a client. */
 export const streamRequest = ({ capabilities }: DoctorContext, target: Target, model: string): ChatRequest =>
   questionRequest(model, QUESTION, TOKENS_MAX, capabilities.dialect(target, model));
 
-/** Whether a stream comes, and comes as it is made. The answer, when it was whole. */
+/** Tests whether an answer is streamed, and while it's generated. Returns the answer if it was complete. */
 export async function examineStream(
   findings: Findings,
   context: DoctorContext,
@@ -38,7 +38,11 @@ export async function examineStream(
   const { interruption, usage, events, first_ms, last_ms } = answer;
   if (interruption) {
     const remedy = remedyOf(interruption, target, request.model, listed);
-    findings.fail('streaming', `no whole answer of ${request.model}: ${failureText(interruption)}`, remedy);
+    findings.fail(
+      'streaming',
+      `no complete answer from ${request.model}: ${failureText(interruption)}`,
+      remedy,
+    );
     return undefined;
   }
   context.capabilities.recognise(target, request.model, answer.samples);
@@ -71,14 +75,14 @@ function examineBuffering(
   if (hasLength || (isBurst && events >= EVENTS_MIN))
     return findings.warn(
       'buffering',
-      `all ${events} events came at once after ${Math.round(first_ms)} ms: a proxy in between buffers them`,
-      'turn response buffering off in the proxies between here and the model (nginx: proxy_buffering off).',
+      `all ${events} events arrived at once after ${Math.round(first_ms)} ms: a proxy in between buffers them`,
+      'turn off response buffering in the proxies between here and the model (nginx: proxy_buffering off).',
       figures,
     );
   if (events < EVENTS_MIN) return findings.skip('buffering', `${events} events are too few to tell`);
   return findings.ok(
     'buffering',
-    `${events} events came in ${batches} pieces over ${Math.round(spread_ms)} ms`,
+    `${events} events arrived in ${batches} pieces over ${Math.round(spread_ms)} ms`,
     figures,
   );
 }
@@ -93,29 +97,29 @@ function remedyOf(
     case 'unauthorised':
       return `check ${keyPathOf(name, upstream)}, and whether it may use ${model}.`;
     case 'model_not_found':
-      return `check the name of the model and the path of base_url.${suggestion(model, listed)}`;
+      return `check the model's name and the path in base_url.${suggestion(model, listed)}`;
     case 'quota':
-      return 'look at the account: its quota or credit is used up.';
+      return 'check the account: its quota or credit is used up.';
     case 'rate_limited':
-      return 'wait and try again, or have the limit raised.';
+      return 'wait and try again, or ask for a higher limit.';
     case 'idle_stall':
-      return 'look at the status of the provider, or whether the model has to be loaded first.';
+      return "check the provider's status, and whether the server has to load the model first.";
     case 'invalid_request':
-      return 'ask for another model with --model; this one does not take a plain chat completion.';
+      return "choose another model with --model; this one doesn't accept a plain chat completion.";
     default:
       return evidence.kind === 'not_a_stream'
-        ? 'check that base_url leads to the API, not to a page or a gateway that gives no streams.'
-        : 'look at the status of the provider and at the proxies in between.';
+        ? "check that base_url leads to the API, not to a page or a gateway that doesn't stream."
+        : "check the provider's status and the proxies in between.";
   }
 }
 
-/** With these, the way of asking was at fault: the same question was answered before. */
+/** These blame the form of the request, since the same question was answered before. */
 const REFUSALS: ReadonlySet<Cause> = new Set(['invalid_request', 'model_not_found']);
 
 const NUDGE =
-  'interrupted answers are asked for by a nudge, which costs a few tokens more and joins less exactly';
+  'Holdfast continues interrupted answers with a nudge, which costs a few more tokens and joins less exactly';
 
-/** Whether the model continues the beginning of an answer, asked in the form of its dialect. */
+/** Tests whether the model continues the beginning of an answer, sent in its dialect's form. */
 export async function examinePrefill(
   findings: Findings,
   context: DoctorContext,
@@ -129,7 +133,7 @@ export async function examinePrefill(
   if (declared === false)
     return findings.ok(
       'prefill',
-      `nudge: in the dialect ${dialect.name}, ${request.model} does not continue a prefix`,
+      `nudge: in the dialect ${dialect.name}, ${request.model} doesn't continue a prefix`,
       {
         ...figures,
         result: 'nudge',
@@ -143,7 +147,7 @@ export async function examinePrefill(
   if (interruption && !REFUSALS.has(interruption.cause))
     return findings.warn(
       'prefill',
-      `could not be tried: ${failureText(interruption)}`,
+      `couldn't test this: ${failureText(interruption)}`,
       'try again.',
       figures,
     );
@@ -162,14 +166,14 @@ export async function examinePrefill(
   );
 }
 
-/** `native`, or why it is not. */
+/** `native`, or why it isn't. */
 function resultOf({ interruption, text }: ProbeAnswer): string {
-  if (interruption) return `the prefix is refused, ${failureText(interruption)}`;
+  if (interruption) return `the upstream refused the prefix, ${failureText(interruption)}`;
   const manner = probedManner(text);
-  return manner === 'exact' || manner === 'echo' ? 'native' : 'what was said does not continue the prefix';
+  return manner === 'exact' || manner === 'echo' ? 'native' : "the answer doesn't continue the prefix";
 }
 
-/** The cause, the evidence and what the provider said. */
+/** The cause, the evidence and the provider's message. */
 function failureText({ cause, evidence, message = '' }: Interruption): string {
   const { kind, ...details } = evidence;
   const detail = Object.values(details).join(' ');

@@ -8,7 +8,7 @@ import { examineModelList } from './model-list.ts';
 import { examineAddress } from './upstream-address.ts';
 import { examinePrefill, examineStream, streamRequest } from './upstream-answer.ts';
 
-/** One upstream, from its name to the end of an answer. What cannot be tried because of what failed is left out. */
+/** Tests one upstream, from its host name to the end of an answer. Leaves out what depends on a failed check. */
 export async function examineUpstream(context: DoctorContext, target: Target): Promise<Finding[]> {
   const { configuration, connections, requests } = context;
   const { base_url } = target.upstream;
@@ -17,17 +17,17 @@ export async function examineUpstream(context: DoctorContext, target: Target): P
   if (!(await examineAddress(findings, base_url, settings))) return findings.all;
   const listed = await examineModelList(findings, context, target);
   const last = findings.all.find(({ name }) => name === 'credentials');
-  // What is refused without a key would be refused again.
+  // Without a valid key, the upstream would refuse again.
   if (last?.status === 'fail' || (last?.status === 'skipped' && last.remedy !== undefined))
     return findings.all;
 
   const model = chooseModel(configuration, target.name, context.model, listed);
   if (model === undefined) {
-    findings.skip('streaming', 'no model of this upstream is known', 'name one with --model.');
+    findings.skip('streaming', 'the doctor knows no model of this upstream', 'name one with --model.');
     return findings.all;
   }
   if (!requests) {
-    findings.skip('streaming', `--no-requests: ${model} is not asked`);
+    findings.skip('streaming', `--no-requests: ${model} wasn't tested`);
     return findings.all;
   }
   const request = streamRequest(context, target, model);
@@ -36,11 +36,11 @@ export async function examineUpstream(context: DoctorContext, target: Target): P
   return findings.all;
 }
 
-/** Models that are no use for a chat, by their names. */
+/** Names of models that are of no use for a chat. */
 const NO_CHAT =
   /embed|whisper|tts|audio|realtime|transcri|speech|dall-e|image|moderation|rerank|guard|ocr|vision-only|search|sora|video/i;
 
-/** The model that an upstream is to be asked for; `undefined` where nothing says. `listed`: by the upstream itself. */
+/** The model to ask an upstream for; `undefined` if nothing names one. `listed`: by the upstream itself. */
 function chooseModel(
   configuration: Configuration,
   upstream: string,

@@ -56,7 +56,7 @@ it('ports that are in use, and an admin port that is open to all', async () => {
   const { status, of } = await diagnose({ ...TREE, listen });
   expect(of('ports')['api port']).toMatchObject({
     status: 'fail',
-    seen: `127.0.0.1:${port} cannot be listened on (EADDRINUSE)`,
+    seen: `can't listen on 127.0.0.1:${port} (EADDRINUSE)`,
     remedy: expect.stringContaining('--port'),
   });
   expect(of('ports')['admin exposure']).toMatchObject({ status: 'warn' });
@@ -117,9 +117,9 @@ it('for people: what was seen, what to do, and a line that counts', async () => 
   const { status, stdout, stderr } = await runCli(['doctor', ...words]);
   expect(stderr).toBe('');
   expect(stdout).toContain(
-    '\nupstream default\n  fail    tcp             port 9 of 127.0.0.1 cannot be connected',
+    "\nupstream default\n  fail    tcp             can't connect to port 9 of 127.0.0.1",
   );
-  expect(stdout).toMatch(/\n {26}→ check host and port in base_url/);
+  expect(stdout).toMatch(/\n {26}→ check the host and port in base_url/);
   expect(stdout).toMatch(/\n\d+ ok, \d+ warnings, 1 failed, \d+ skipped\n$/);
   expect(stdout).not.toContain('\u001b');
   expect(status).toBe(1);

@@ -114,7 +114,7 @@ describe('a Redis store', needs(binary), () => {
     const { status, of } = await waiting(2, 100);
     expect(of('store').replication).toMatchObject({
       status: 'fail',
-      seen: expect.stringContaining('has 1 replicas, and checkpoint.replication waits for 2'),
+      seen: expect.stringContaining('has 1 replicas, but checkpoint.replication waits for 2'),
     });
     expect(of('store').lease).toMatchObject({ status: 'fail' });
     expect(status).toBe(1);

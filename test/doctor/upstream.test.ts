@@ -139,7 +139,7 @@ describe('one doctor for many upstreams', () => {
     expect(found('refusing').credentials).toMatchObject({ status: 'ok' });
     expect(found('refusing').streaming).toMatchObject({
       status: 'fail',
-      seen: `no whole answer of counter: unauthorised (status 401): Incorrect API key: Bearer ${'*'.repeat(KEY.length)}, that is [redacted]\u001b[31m***.`,
+      seen: `no complete answer from counter: unauthorised (status 401): Incorrect API key: Bearer ${'*'.repeat(KEY.length)}, that is [redacted]\u001b[31m***.`,
       remedy: 'check upstreams.refusing.api_key, and whether it may use counter.',
     });
     expect(diagnosis.output).not.toContain(KEY.slice(0, 9));
@@ -197,8 +197,8 @@ describe('one doctor for many upstreams', () => {
 
   it.each([
     ['strict', 'ok', 'refused', 'generic'],
-    ['forgetful', 'ok', 'does not continue the prefix', 'generic'],
-    ['counting', 'ok', 'does not continue the prefix', 'generic'],
+    ['forgetful', 'ok', "doesn't continue the prefix", 'generic'],
+    ['counting', 'ok', "doesn't continue the prefix", 'generic'],
     ['misnamed', 'warn', 'refused', 'vllm'],
   ])('%s: a model that does not continue from a prefix', (upstream, status, seen, dialect) => {
     const figures = { dialect, result: 'nudge' };
@@ -332,7 +332,7 @@ describe('keys and connections', () => {
     const { status, output, of } = await diagnose({ upstreams: { main } }, ['--model', 'counter']);
     expect(status).toBe(0);
     expect(of('upstream main')).toMatchObject({
-      tcp: { status: 'skipped', seen: `not tried: connections are made by the proxy at ${proxy.host}` },
+      tcp: { status: 'skipped', seen: `not tested: the proxy at ${proxy.host} makes the connections` },
       credentials: { status: 'ok' },
       streaming: { status: 'ok' },
     });

@@ -41,12 +41,12 @@ class _AsyncExchange(AsyncExchange, httpx.AsyncByteStream):
 
 
 class ResumableTransport(SyncTransport[httpx.BaseTransport], httpx.BaseTransport):
-    """Makes streamed answers go on where they broke, on whichever replica there is.
+    """Continues broken streamed answers where they broke, on any available replica.
 
-    A response that breaks is resumed after the last event that the application has; a request that found no
-    replica is made again. That is so for every `POST` to `…/chat/completions`, `…/completions`, `…/messages` and
-    `…/responses` with `stream: true`. Without it, such a request is sent to the next endpoint, if there are any, when
-    one does not take it. Everything else goes through untouched.
+    It resumes a broken response after the last event that the application has, and repeats a request that found no
+    replica. It does so for every `POST` to `…/chat/completions`, `…/completions`, `…/messages` and `…/responses` with
+    `stream: true`. Without a stream, if an endpoint doesn't accept such a request, the next endpoint gets it, if there
+    are any. Everything else passes unchanged.
     """
 
     _library = _LIBRARY

@@ -1,4 +1,4 @@
-"""What the first response to a request is."""
+"""Classifies the first response to a request."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from ._steps import Reply
 
 UNAVAILABLE = frozenset({502, 503, 504})
 
-#: A replica cannot go on with a run without its request, which the store has not got.
+#: A replica can't continue a run without its request, which the store lacks.
 NOT_RESUMABLE = "not_resumable"
-#: It knows nothing of the run.
+#: The replica knows nothing about the run.
 RUN_NOT_FOUND = "run_not_found"
 
-#: Codes of errors that are no answer to the request: the replica could not look at it, or has it no more.
+#: Error codes that don't answer the request: the replica couldn't process it, or no longer has it.
 _TRY_ELSEWHERE = frozenset({"shutting_down", "store_unavailable", "run_taken_over"})
 
 
 def opens_run(reply: Reply) -> bool:
-    """The stream of a run. Any other stream is not Holdfast's, and nobody could resume it."""
+    """The stream of a run. Any other stream isn't Holdfast's, and can't be resumed."""
     headers = reply.headers
     return (
         reply.status == 200
@@ -30,9 +30,9 @@ def opens_run(reply: Reply) -> bool:
 
 
 def is_turned_away(body: bytes) -> bool:
-    """Whether a replica, or what stands before it, cannot take a request now.
+    """Whether a replica, or something in front of it, can't accept a request now.
 
-    `body` is that of a status in `UNAVAILABLE`. An error object in it says otherwise: Holdfast has tried, and asking
+    `body` belongs to a status in `UNAVAILABLE`. An error object in it says otherwise: Holdfast has tried, and asking
     again would only multiply its attempts.
     """
     error = _error_in(body)
@@ -40,7 +40,7 @@ def is_turned_away(body: bytes) -> bool:
 
 
 def has_code(body: bytes | str, code: str) -> bool:
-    """Whether this is an error of that code: the body of a reply, or an error event as it is the same on all wires."""
+    """Whether this is an error with that code: a reply's body, or an error event, which is the same on all wires."""
     error = _error_in(body)
     return error is not None and error.get("code") == code
 

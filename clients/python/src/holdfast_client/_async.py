@@ -1,4 +1,4 @@
-"""The transport for `httpx.AsyncClient` and its like, on asyncio and on trio."""
+"""The transport for `httpx.AsyncClient` and its counterparts, on asyncio and trio."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Self = TypeVar("Self", bound="AsyncTransport[Any]")
 
 
 class AsyncExchange(Exchange):
-    """May be closed while another task reads it."""
+    """Another task may close it during a read."""
 
     def __init__(self, transport: AsyncTransport[Any], course: Course, request: httpx.Request) -> None:
         super().__init__(transport, course, request)
@@ -30,7 +30,7 @@ class AsyncExchange(Exchange):
         return await self._open()
 
     def __aiter__(self) -> AsyncIterator[bytes]:
-        # Not a generator: openai-python goes on reading what it broke off by iterating once more.
+        # Not a generator: openai-python resumes a read that it broke off by iterating again.
         return self
 
     async def __anext__(self) -> bytes:
@@ -46,11 +46,11 @@ class AsyncExchange(Exchange):
         cancellation = self._cancellation(after_fault)
         self._is_left = True
         self._left.set()
-        # What closes a response is, more often than not, a task that is being cancelled.
+        # Usually, a task that's being cancelled closes the response.
         with anyio.move_on_after(CANCEL_S, shield=True):
             await self._drop()
             if cancellation:
-                # A run that cannot be reached is cancelled by the server, later.
+                # If the run can't be reached, the server cancels it later.
                 with suppress(Exception):
                     await (await self._inner.handle_async_request(cancellation)).aread()
 

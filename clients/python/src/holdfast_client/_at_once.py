@@ -9,7 +9,7 @@ Returned = TypeVar("Returned")
 
 
 def run_at_once(coroutine: Coroutine[Any, Any, Returned]) -> Returned:
-    """What a coroutine that never waits returns."""
+    """Returns the result of a coroutine that never waits."""
     try:
         coroutine.send(None)
     except StopIteration as stop:

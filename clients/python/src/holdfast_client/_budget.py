@@ -1,4 +1,4 @@
-"""How often, how soon and how long a run is tried to be resumed."""
+"""How often, how soon and how long the transport tries to resume a run."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from email.utils import parsedate_to_datetime
 
 from ._options import Options
 
-#: Several clients that lost the same replica should not come to the next one in step.
+#: Several clients that lost the same replica shouldn't reach the next one at the same time.
 _RETRY_AFTER_SPREAD = 0.1
 
-#: More would be too many for a float.
+#: More doublings would overflow a float.
 _DOUBLINGS_MAX = 64
 
 _DECIMAL = re.compile(r"\d+(\.\d+)?")
@@ -19,7 +19,7 @@ _DELAY_HEADERS = (("retry-after-ms", 0.001), ("x-ms-retry-after-ms", 0.001), ("r
 
 
 class Budget:
-    """Answers in a row that bring no new event, and the time in which nothing at all is heard."""
+    """Counts answers in a row without a new event, and the time in which nothing at all arrives."""
 
     def __init__(self, options: Options, clock: Callable[[], float], jitter: Callable[[], float]) -> None:
         """`jitter` is at least 0 and less than 1."""
@@ -27,24 +27,24 @@ class Budget:
         self._clock = clock
         self._jitter = jitter
         self._retries = 0
-        #: In a row, those that met a closed door among them.
+        #: Failed tries in a row, including those that got no answer.
         self._tries = 0
         self._heard_at_s = clock()
 
     def heard(self) -> None:
-        """Something came, be it a keep-alive: a replica that sends them is at work."""
+        """Something arrived, possibly a keep-alive: a replica that sends them is at work."""
         self._heard_at_s = self._clock()
 
     def progressed(self) -> None:
-        """New events came."""
+        """New events arrived."""
         self._retries = 0
         self._tries = 0
 
     def next_s(self, retry_after_s: float | None = None, *, is_closed_door: bool = False) -> float | None:
-        """How long to wait before the next try, None when there is none left.
+        """How long to wait before the next try; None when there's none left.
 
-        `is_closed_door`: the last try got no answer. That costs no retry, for a connection is refused within a
-        millisecond: such tries end after `give_up_s`.
+        `is_closed_door`: the last try got no answer. That costs no retry, because a connection is refused within
+        a millisecond: such tries end after `give_up_s`.
         """
         options = self._options
         is_spent = self._retries >= options.max_retries and not is_closed_door
@@ -62,7 +62,7 @@ class Budget:
 
 
 def retry_after_s(headers: Mapping[str, str], wall_clock_s: float) -> float | None:
-    """How long a response asks to wait; None if it does not."""
+    """How long a response asks to wait; None if it doesn't ask."""
     for name, unit_s in _DELAY_HEADERS:
         value = headers.get(name, "").strip()
         if _DECIMAL.fullmatch(value):

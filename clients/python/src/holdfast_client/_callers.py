@@ -1,4 +1,4 @@
-"""How Holdfast is asked about a task: asynchronously, or at once."""
+"""Ways to ask Holdfast about a task: asynchronously, or synchronously."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Connection:
-    """A response whose body is read as it comes."""
+    """A response whose body is read as it arrives."""
 
     def __init__(self, response: httpx.Response) -> None:
         self.response = response
@@ -29,7 +29,7 @@ class Connection:
         raise NotImplementedError
 
     async def read_whole(self) -> bytes:
-        """Closes it, too."""
+        """Also closes it."""
         pieces = []
         try:
             while (piece := await self.read()) is not None:
@@ -63,7 +63,7 @@ class SyncConnection(Connection):
 
 
 class SyncCaller(Caller):
-    """None of its coroutines ever waits, nor do those of its connections."""
+    """Its coroutines never wait, and neither do those of its connections."""
 
     async def open(self, transport: Transport[Any], request: httpx.Request) -> Connection:
         return SyncConnection(transport._inner.handle_request(request))
@@ -85,7 +85,7 @@ class AsyncConnection(Connection):
             return None
 
     async def close(self) -> None:
-        # What closes it may be a task that is being cancelled.
+        # A task that's being cancelled may close it.
         with anyio.move_on_after(CANCEL_S, shield=True):
             await self.response.aclose()
 

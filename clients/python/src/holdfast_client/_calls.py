@@ -1,4 +1,4 @@
-"""What Holdfast is asked about a task and its tool calls."""
+"""The requests to Holdfast about a task and its tool calls."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Repeat = Literal["never", "with_key", "always"]
 
 _TOO_MANY_REQUESTS = 429
 
-#: What of a request is for it alone, and not for others with the same credential.
+#: Headers that belong to one request only, and not to others with the same credential.
 _OF_ONE_REQUEST = re.compile(
     rb"content-|accept|transfer-|holdfast-|idempotency-key$|last-event-id$|host$|connection$", re.IGNORECASE
 )
@@ -37,7 +37,7 @@ _OF_ONE_REQUEST = re.compile(
 
 @dataclass(frozen=True)
 class Place:
-    """Where Holdfast is, and with which credential it is asked."""
+    """Where Holdfast is, and the credential to ask it with."""
 
     transport: Transport[Any]
     root: str
@@ -45,7 +45,7 @@ class Place:
 
     @staticmethod
     def of(transport: Transport[Any], request: httpx.Request) -> Place | None:
-        """As a request shows; None if it is on none of the wires."""
+        """Derived from a request; None if that is on none of the wires."""
         url = urlsplit(str(request.url))
         at = wire_at(url.path)
         if not at:
@@ -56,15 +56,15 @@ class Place:
 
 
 class TaskTerms(TypedDict, total=False):
-    """What a task is, and how far it may go."""
+    """A task's description and limits."""
 
     #: For people; at most 1000 characters.
     description: str | None
     #: How many steps it takes, as far as you know.
     steps_total: int | None
-    #: Until when it has new steps, in seconds since the Unix epoch.
+    #: When it stops accepting new steps, in seconds since the Unix epoch.
     deadline_at: float | None
-    #: It has no new steps once its answers, with their prompts, have taken so many.
+    #: It accepts no new steps once its answers, with their prompts, have used this many tokens.
     budget_tokens: int | None
 
 
@@ -78,12 +78,12 @@ class Claim:
 @dataclass(frozen=True)
 class OpenedEvents:
     connection: Connection
-    #: Of the replica that tells them.
+    #: The root of the replica that sends them.
     root: str
 
 
 class TaskRequests:
-    """Each request may be sent several times: it means the same every time. All of them raise `LedgerError`."""
+    """Every request is idempotent, and may be sent several times. All of them raise `LedgerError`."""
 
     def __init__(self, place: Place, task: str, caller: Caller) -> None:
         self.caller = caller
@@ -94,14 +94,14 @@ class TaskRequests:
         return await self._ask("GET", "", None)
 
     async def say(self, verb: str, reason: str | None, ttl_s: int | None = None) -> dict[str, Any]:
-        """`verb`: as it is in the path."""
+        """`verb`: the last part of the path."""
         said = {"reason": reason, "ttl_s": ttl_s}
         return await self._ask(
             "POST", f"/{verb}", {name: value for name, value in said.items() if value is not None}
         )
 
     async def set_terms(self, terms: TaskTerms) -> dict[str, Any]:
-        """Raises `TypeError` where a name is none of them: what is left out holds no longer."""
+        """Raises `TypeError` for an unknown name. Terms that are omitted no longer apply."""
         unknown = terms.keys() - TaskTerms.__optional_keys__
         if unknown:
             raise TypeError(f"there is no term {', '.join(sorted(unknown))}")
@@ -125,11 +125,11 @@ class TaskRequests:
 
     @property
     def interruptions(self) -> tuple[type[Exception], ...]:
-        """What is raised where a connection has let a request down."""
+        """The exceptions of a connection that failed a request."""
         return self._place.transport._library.interruptions
 
     async def open_events(self, last_id: bytes | None, budget: Budget) -> OpenedEvents:
-        """Those after the one with this id."""
+        """The events after the one with this id."""
         last = [(b"last-event-id", last_id)] if last_id else []
 
         async def take(connection: Connection, root: str) -> OpenedEvents:
@@ -155,7 +155,7 @@ class TaskRequests:
         take: Callable[[Connection, str], Awaitable[Answer]],
         budget: Budget,
     ) -> Answer:
-        """Asks one replica after the other, until `take` has its answer from one of them."""
+        """Asks one replica after another, until `take` has an answer from one of them."""
         place = self._place
         transport = place.transport
         library, endpoints = transport._library, transport._endpoints
@@ -182,7 +182,7 @@ class TaskRequests:
                 await self.move_on(root, budget, error, is_closed_door=True)
             else:
                 is_closed_door = status in UNAVAILABLE
-                # A replica may count a stream that was lost for a moment longer.
+                # A replica may still count a lost stream for a moment.
                 if not is_closed_door and status != _TOO_MANY_REQUESTS:
                     raise refusal
                 asked_s = retry_after_s(response.headers, time.time())
@@ -198,7 +198,7 @@ class TaskRequests:
         *,
         is_closed_door: bool = False,
     ) -> None:
-        """Waits until another replica than this one is to be asked. Raises `LedgerError` when the budget is spent."""
+        """Waits until it's time to ask another replica than this one. Raises `LedgerError` when the budget is spent."""
         self._place.transport._endpoints.failed(root)
         wait_s = budget.next_s(asked_s, is_closed_door=is_closed_door)
         if wait_s is None:

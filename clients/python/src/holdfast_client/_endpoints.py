@@ -1,4 +1,4 @@
-"""The replicas, and which of them is asked next."""
+"""The replicas, and which of them to ask next."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ import time
 from collections.abc import Callable, Sequence
 from urllib.parse import urlsplit
 
-#: A replica that failed is not asked first for this long, so that not every new run has to find out by itself.
+#: For this long after a failure, a replica isn't asked first, so not every new run has to find out by itself.
 AVOID_S = 10.0
 
 _BASE_PATH = re.compile(r"(/v1)?/*$")
 
 
 def root_of_endpoint(endpoint: object) -> str | None:
-    """The URL of an endpoint without `/v1` and slashes at its end; None if it is not the URL of a replica."""
+    """An endpoint's URL without `/v1` and slashes at its end; None if it can't be a replica's URL."""
     if not isinstance(endpoint, str):
         return None
     try:
@@ -22,14 +22,14 @@ def root_of_endpoint(endpoint: object) -> str | None:
         is_complete = url.scheme in ("http", "https") and bool(url.hostname) and url.port != 0
     except ValueError:
         return None
-    # Nothing can be appended to a query or fragment, and credentials are the request's.
+    # A path can't follow a query or fragment, and credentials belong to the request.
     if not is_complete or "@" in url.netloc or url.query or url.fragment:
         return None
     return f"{url.scheme}://{url.netloc.lower()}{_BASE_PATH.sub('', url.path)}"
 
 
 class Endpoints:
-    """The replicas, by their roots, and which of them failed lately. Shared by all runs of one transport."""
+    """The replicas' roots, and which replicas failed recently. All runs of one transport share this."""
 
     def __init__(self, roots: Sequence[str], clock: Callable[[], float] = time.monotonic) -> None:
         self._roots = list(roots)
@@ -37,17 +37,17 @@ class Endpoints:
         self._failed_at_s: dict[str, float] = {}
 
     def first(self, root: str) -> str:
-        """Where a request that names `root` goes first."""
+        """The replica to send a request for `root` to first."""
         return self.after(root) if self.has_failed(root) else root
 
     def after(self, root: str) -> str:
-        """Where to go after `root`: the next that has not failed lately, or simply the next."""
+        """The replica after `root`: the next one that hasn't failed recently, or simply the next."""
         start = self._roots.index(root) + 1 if root in self._roots else 0
         order = [*self._roots[start:], *self._roots[:start]] or [root]
         return next((candidate for candidate in order if not self.has_failed(candidate)), order[0])
 
     def has_failed(self, root: str) -> bool:
-        """Lately."""
+        """Recently."""
         failed_at_s = self._failed_at_s.get(root)
         return failed_at_s is not None and self._clock() - failed_at_s < AVOID_S
 

@@ -1,4 +1,4 @@
-"""Why a tool was not run."""
+"""Why a tool wasn't run."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from collections.abc import Awaitable, Callable
 
 
 class LedgerError(Exception):
-    """Holdfast has refused what was asked about a task or one of its tool calls, or could not be reached.
+    """Holdfast refused a request about a task or one of its tool calls, or couldn't be reached.
 
-    Then the tool must not be run. `code` is that of Holdfast's error; None where no replica has answered.
+    Don't run the tool then. `code` is the code of Holdfast's error; None if no replica answered.
     """
 
     def __init__(self, message: str, code: str | None = None) -> None:
@@ -17,9 +17,9 @@ class LedgerError(Exception):
 
 
 class UnknownCallError(Exception):
-    """A tool was to be run, and it is unknown whether it was: its process was lost, or it has raised.
+    """It's unknown whether a tool ran: its process was lost, or it raised.
 
-    It is not run again before you have found out, since it may have had its effect. If it had none, call `release()`
+    It doesn't run again before you've found out, since it may have had its effect. If it had none, call `release()`
     and run the tool again; after `Task.async_tool`, `await async_release()`.
     """
 
@@ -35,7 +35,7 @@ class UnknownCallError(Exception):
 
 
 class ResultNotKeptError(Exception):
-    """A tool was run by an earlier process, and its result was too long to be kept."""
+    """An earlier process ran the tool, but its result was too long to keep."""
 
     def __init__(self, tool: str) -> None:
         super().__init__(

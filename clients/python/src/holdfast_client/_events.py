@@ -1,11 +1,11 @@
-"""Bytes of a response → whole server-sent events."""
+"""Turns the bytes of a response into whole server-sent events."""
 
 from __future__ import annotations
 
 import re
 from typing import NamedTuple
 
-#: Far more than any event of a chat completion; what is longer is not one.
+#: Far more than any event of a chat completion; anything longer isn't one.
 EVENT_BYTES_MAX = 16 * 1024 * 1024
 
 _LINE_END = re.compile(rb"\r\n|\r|\n")
@@ -16,21 +16,22 @@ class EventTooLargeError(Exception):
 
 
 class Event(NamedTuple):
-    """What an application may be given at once: an event, or a comment."""
+    """A unit for the application: an event, or a comment."""
 
-    #: The lines that go on, each ending in LF, and for an event the blank line.
+    #: The lines to pass on, each ending in LF, and the blank line of an event.
     frame: bytes
-    #: What the `data:` lines say; None for a comment.
+    #: The content of the `data:` lines; None for a comment.
     payload: str | None = None
-    #: What the `id:` line says.
+    #: The content of the `id:` line.
     id: bytes | None = None
 
 
 class EventReader:
-    """Reads one response. A new one for every response: half an event of one must never meet the next.
+    """Reads one response. Every response needs a new one: half an event of one must never meet the next.
 
-    `id` and `retry` lines are for us and are dropped: after an `id`, openai-python takes every further blank line for
-    an event. So are blocks without data, which some clients take for events. Comments pass, as single lines.
+    `id` and `retry` lines are for the transport, which drops them: after an `id`, openai-python treats every further
+    blank line as an event. It also drops blocks without data, which some clients treat as events. Comments pass, as
+    single lines.
     """
 
     def __init__(self) -> None:
@@ -43,7 +44,7 @@ class EventReader:
 
     def feed(self, received: bytes) -> list[Event]:
         """The events that these bytes complete. Raises `EventTooLargeError`."""
-        # The first half of a CRLF has ended its line already.
+        # The first half of a CRLF has already ended its line.
         data = received[1:] if self._is_after_return and received[:1] == b"\n" else received
         if received:
             self._is_after_return = received[-1:] == b"\r"

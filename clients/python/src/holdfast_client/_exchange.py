@@ -1,4 +1,4 @@
-"""The steps of one request, in terms of a library."""
+"""Takes the steps of one request with a library."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 
 
 class Exchange:
-    """One request; once it is open, the body of its response. It may be closed while it is read.
+    """One request and, once it's open, the body of its response. It may be closed during a read.
 
-    Asynchronous, and synchronous where what it is made of never waits: that is left to subclasses.
+    It's asynchronous, but also works synchronously if the methods that subclasses supply never wait.
     """
 
     def __init__(self, transport: Transport[Any], course: Course, request: httpx.Request) -> None:
@@ -52,7 +52,7 @@ class Exchange:
         raise NotImplementedError
 
     def _keep(self, response: httpx.Response) -> httpx.Response:
-        """It is the response at hand."""
+        """This becomes the response at hand."""
         raise NotImplementedError
 
     async def _read(self) -> bytes | None:
@@ -63,11 +63,11 @@ class Exchange:
         raise NotImplementedError
 
     async def _wait(self, delay_s: float) -> None:
-        """Until the application leaves, if it does."""
+        """Waits, but no longer than until the application leaves."""
         raise NotImplementedError
 
     async def _leave(self, after_fault: bool = False) -> None:
-        """Ends everything; `after_fault`: because of something that is no matter of the network."""
+        """Ends everything; `after_fault`: because of an error that isn't the network's."""
         raise NotImplementedError
 
     async def _open(self) -> httpx.Response:
@@ -82,7 +82,7 @@ class Exchange:
         return result.data if result else None
 
     async def _advance(self) -> Result | None:
-        """Does what is to be done until there is something for the application; None at the end."""
+        """Takes steps until there's something for the application; None at the end."""
         while True:
             step = self._next_step()
             if step is None or isinstance(step, (PassOn, Open, Deliver)):
@@ -92,7 +92,7 @@ class Exchange:
             except self._library.interruptions as error:
                 self._proceed = partial(self._steps.throw, Interruption(error))
             except BaseException as error:
-                # What is no `Exception` is the application's wish to leave.
+                # Anything but an `Exception` means that the application wants to leave.
                 await self._leave(after_fault=isinstance(error, Exception))
                 raise
             else:
@@ -143,7 +143,7 @@ class Exchange:
 
     @property
     def _is_abandoned(self) -> bool:
-        """Nobody is there to go on for: closing a client must not make it send more."""
+        """The application no longer waits: closing a client must not make it send more."""
         return self._is_left or self._transport._is_closed
 
     def _cancellation(self, after_fault: bool) -> httpx.Request | None:
@@ -164,9 +164,9 @@ class Exchange:
         )
 
     def _opened(self, response: httpx.Response) -> httpx.Response:
-        """With the head of `response`, and this as its body."""
+        """A response with the head of `response`, and this as its body."""
         headers = response.headers.copy()
-        # It spoke of the bytes of one connection.
+        # This header described the bytes of one connection.
         headers.pop("content-length", None)
         return self._library.response(
             response.status_code,
@@ -176,7 +176,7 @@ class Exchange:
         )
 
     def _again(self, response: httpx.Response, body: bytes) -> httpx.Response:
-        """`response`, to be read once more."""
+        """A copy of `response` that can be read again."""
         return self._library.response(
             response.status_code,
             headers=response.headers,

@@ -1,4 +1,4 @@
-"""httpx and httpx2 are one interface in two packages; this is what is used of it."""
+"""httpx and httpx2 are one interface in two packages; this is the part that the transports use."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ import httpx
 
 @dataclass(frozen=True)
 class Library:
-    """Typed as httpx is: httpx2 has the same classes under the same names."""
+    """Has httpx's types: httpx2 has the same classes with the same names."""
 
     request: type[httpx.Request]
     response: type[httpx.Response]
     byte_stream: type[httpx.ByteStream]
-    #: What is raised where a response ends before its answer does.
+    #: Raised if a response ends before its answer does.
     truncated: Callable[[str], Exception]
-    #: What is raised for whoever still reads a response that was closed.
+    #: Raised if a caller still reads a closed response.
     closed: Callable[[str], Exception]
-    #: What is raised where the application would wait no longer.
+    #: Raised if the application's own timeout is over.
     impatient: type[Exception]
-    #: What is raised where the network, or a replica, let a request down.
+    #: Raised if the network or a replica failed a request.
     interruptions: tuple[type[Exception], ...]
 
     @staticmethod
@@ -43,7 +43,7 @@ class Library:
                 module.ConnectTimeout,
                 module.ReadTimeout,
                 module.WriteTimeout,
-                # Not everything that TLS raises is translated by the library.
+                # The library doesn't translate all errors of TLS.
                 ssl.SSLError,
                 anyio.EndOfStream,
             ),

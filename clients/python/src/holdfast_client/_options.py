@@ -1,4 +1,4 @@
-"""What the transports can be told, and what is wrong with it."""
+"""The transports' options, and their checks."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Options:
         retry_after_max_s: float = RETRY_AFTER_MAX_S,
         cancel_on_close: bool = True,
     ) -> Options:
-        """Raises `TypeError` or `ValueError`, naming the option and what it must be."""
+        """Raises `TypeError` or `ValueError`, which names the option and what it must be."""
         if isinstance(max_retries, bool) or not isinstance(max_retries, int):
             raise TypeError(f"max_retries must be a whole number, not {max_retries!r}")
         if max_retries < 0:
@@ -81,7 +81,7 @@ def _roots(endpoints: Sequence[str] | None) -> tuple[str, ...]:
     for index, endpoint in enumerate(endpoints):
         root = root_of_endpoint(endpoint)
         if root is None:
-            # Without the value: what is wrong with it may be that it has a password.
+            # Without the value: it may be wrong because it has a password.
             raise ValueError(
                 f"endpoints[{index}] must be the http(s) URL of a replica, like 'http://holdfast-1:8080', "
                 "without credentials, query and fragment"

@@ -1,4 +1,4 @@
-"""What is asked of replicas on behalf of one application, all with its own credential."""
+"""The requests to replicas on behalf of one application, all with its own credential."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from ._options import Options
 from ._steps import Call, Headers
 from ._wires import Wire, wire_at
 
-#: Whoever closes a response does not want to wait.
+#: A caller that closes a response doesn't want to wait.
 CANCEL_S = 2.0
 
 _JSON = (b"content-type", b"application/json")
-#: Events that are compressed cannot be told apart as they come.
+#: Compressed events can't be separated as they arrive.
 _PLAIN = (b"accept-encoding", b"identity")
 _RESUMABLE = (b"holdfast-resume", b"1")
 
-#: Of the message, not of the run.
+#: Headers of the message, not of the run.
 _MESSAGE_HEADERS = (b"content-length", b"transfer-encoding")
-#: Of the request that began the run: from then on the path names it.
+#: Headers of the request that began the run: after that, the path names the run.
 _BEGINNING_HEADERS = (b"content-type", b"idempotency-key", b"holdfast-run-id")
 
 _RUNS_PATH = "/holdfast/v1/runs"
@@ -29,20 +29,20 @@ _RUNS_PATH = "/holdfast/v1/runs"
 
 @dataclass(frozen=True)
 class WireRequest:
-    """A request on one of the wires, as the application made it."""
+    """The application's request on one of the wires."""
 
     url: str
     headers: Headers
     body: bytes
     wire: Wire
-    #: The URL of the replica, or of the load balancer, that the application named.
+    #: The root of the replica or load balancer that the application named.
     root: str
-    #: The answer is to be streamed.
+    #: Whether the application wants a stream.
     is_stream: bool
 
     @staticmethod
     def of(url: str, headers: Headers, body: bytes) -> WireRequest | None:
-        """None if it is on none of the wires."""
+        """None if it's on none of the wires."""
         parts = urlsplit(url)
         at = wire_at(parts.path)
         if not at:
@@ -53,13 +53,13 @@ class WireRequest:
 
 
 def may_be_ours(method: str, url: str, headers: Headers) -> bool:
-    """Whether the body is worth a look. With `Last-Event-ID` an application resumes by itself."""
+    """Whether the body is worth checking. With `Last-Event-ID` an application resumes by itself."""
     is_on_wire = method == "POST" and wire_at(urlsplit(url).path) is not None
     return is_on_wire and _header(headers, b"last-event-id") is None
 
 
 def _asks_for_stream(body: bytes) -> bool:
-    # Bodies can be large, and many that ask for no stream do not have the word.
+    # Bodies can be large, and many without a stream don't contain the word.
     if b'"stream"' not in body:
         return False
     try:
@@ -70,12 +70,12 @@ def _asks_for_stream(body: bytes) -> bool:
 
 
 class RunRequests:
-    """The requests of one run, to any replica, given by its root."""
+    """The requests of one run, to any replica, by its root."""
 
     def __init__(self, request: WireRequest, options: Options) -> None:
         self._request = request
         self._limits_s = dict.fromkeys(("connect", "read", "write"), min(options.idle_s, options.give_up_s))
-        # Repeated, the request leads to the same run by its key.
+        # If the request is repeated, its key leads to the same run.
         key = _header(request.headers, b"idempotency-key") or f"holdfast-{secrets.token_hex(16)}".encode()
         self._key = (b"idempotency-key", key)
         run = _header(request.headers, b"holdfast-run-id")
@@ -103,11 +103,11 @@ class RunRequests:
         *,
         is_whole: bool = False,
     ) -> Call:
-        """The rest of a run after event `cursor`, of which `last_id` is the id.
+        """Asks for the rest of a run after event `cursor`, whose id is `last_id`.
 
-        `is_whole`: the application's own request goes along.
+        `is_whole`: includes the application's own request.
         """
-        # By the epoch in it, events that were lost with a log are told from those that took their place.
+        # Its epoch distinguishes events that were lost with a log from those that replaced them.
         last = [(b"last-event-id", last_id)] if last_id else []
         headers = self._headers(root, _PLAIN, _RESUMABLE, _JSON, *last, without=_BEGINNING_HEADERS)
         fields: dict[str, object] = {"cursor": cursor, "tail": tail}
@@ -120,7 +120,7 @@ class RunRequests:
         return Call("POST", f"{_run_url(root, run)}/resume", headers, body.encode(), self._limits_s)
 
     def cancellation(self, root: str, run: str | None) -> Call:
-        """Of a run whose id is not known yet, `run` is None: the key stands for it."""
+        """`run` is None while the run's id is unknown: the key identifies it then."""
         url = f"{root}{_RUNS_PATH}" if run is None else _run_url(root, run)
         key = (self._key,) if run is None else ()
         without = (*_BEGINNING_HEADERS, _RESUMABLE[0])
@@ -129,8 +129,8 @@ class RunRequests:
         return Call("DELETE", url, headers, b"", limits_s)
 
     def _headers(self, root: str, *ours: tuple[bytes, bytes], without: tuple[bytes, ...] = ()) -> Headers:
-        """All the application sent go along, but for those that `ours` replace: a replica that takes a run over sends
-        them to the provider.
+        """Includes all of the application's headers, except those that `ours` replace: a replica that takes a run over
+        sends them to the provider.
         """
         # Another replica has another name.
         host = () if root == self._request.root else (b"host",)

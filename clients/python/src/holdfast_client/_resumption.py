@@ -1,6 +1,6 @@
-"""The course of one run: what is asked of whom, what the application is given, and when it is given up.
+"""The course of one run: which replica to ask for what, what the application gets, and when to give up.
 
-No input or output of its own, so that one text serves every transport.
+It has no input or output of its own, so one text serves every transport.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from ._tail import Tail
 
 
 class Resumption:
-    """One run, from the request to the last event the application is given."""
+    """One run, from the request to the last event that the application gets."""
 
     def __init__(
         self,
@@ -54,26 +54,26 @@ class Resumption:
         self._is_last = request.wire.is_last
         self._truncated = truncated
         self._budget = Budget(options, clock, jitter)
-        #: The replica that is asked.
+        #: The replica that this run asks.
         self._root = endpoints.first(request.root)
-        #: None while nobody has told.
+        #: The run's id; None until a replica sends it.
         self._run = self._requests.run
         self._events = EventReader()
         self._cursor = 0
         self._last_id: bytes | None = None
         self._tail = Tail()
-        #: What broke the stream first since the last event.
+        #: The first error that broke the stream since the last event.
         self._broken: Exception | None = None
-        #: A replica could not go on without the request: the next one that answers has it. Else none is sent it, for it
-        #: may be large.
+        #: A replica couldn't continue without the request, so the next one gets it. Otherwise it isn't sent, as it may
+        #: be large.
         self._is_request_wanted = False
-        #: The request was not sent for the rest that is asked for, and nothing of that has come.
+        #: This asks for the rest without the request, and nothing of the rest has arrived yet.
         self._may_want_request = False
         self._is_asked = False
         self._has_ended = False
 
     def steps(self) -> Steps:
-        """To be taken in order. Raises what the application is to be told when there is no going on."""
+        """Take them in order. Raises the error for the application when the run can't continue."""
         if not (yield from self._begin()):
             self._has_ended = True
             yield PassOn()
@@ -96,9 +96,9 @@ class Resumption:
         yield from self._drain()
 
     def cancellation(self, *, after_fault: bool = False) -> Call | None:
-        """The request that cancels the run; None when there is nothing to cancel.
+        """The request that cancels the run; None when there's nothing to cancel.
 
-        A request that nobody has answered may have begun a run all the same; one that met a fault of its own may
+        A request without an answer may have begun a run nevertheless; one that failed with an error of its own may
         never have been sent.
         """
         if not self._is_asked or self._has_ended or (after_fault and self._run is None):
@@ -106,7 +106,7 @@ class Resumption:
         return self._requests.cancellation(self._root, self._run)
 
     def _begin(self) -> Generator[Work, Outcome, bool]:
-        """Whether the response at hand is the stream of a run; if not, it is the answer."""
+        """Whether the response at hand is the stream of a run; if not, it's the answer."""
         while True:
             error: Exception | None = None
             reply: Reply | None = None
@@ -128,7 +128,7 @@ class Resumption:
                 return False
 
     def _resume(self, broken: Exception) -> Generator[Work, Outcome, None]:
-        """Opens the stream again that `broken` interrupted, or raises that if it cannot."""
+        """Reopens the stream that `broken` interrupted; raises `broken` if that fails."""
         self._events = EventReader()
         reply: Reply | None = None
         is_closed_door = False
@@ -154,10 +154,10 @@ class Resumption:
                 except Interruption:
                     reply = None
                     continue
-            # With nothing to lose, the request can simply be made again.
+            # There's nothing to lose yet, so simply repeat the request.
             if reply.status == 404 and self._cursor == 0 and self._run is not None:
                 self._run = None
-            # 409: the checkpoint is behind what the application has, and whoever writes it may be about to.
+            # 409: the checkpoint lags behind the application, and its writer may be about to store the rest.
             elif not self._is_request_wanted and reply.status not in (409, 429) and reply.status < 500:
                 yield Drop()
                 self._give_up(broken)
@@ -167,7 +167,7 @@ class Resumption:
             return None
         if status == 409:
             return NOT_RESUMABLE
-        # A replica that knows nothing of the run can go on with it if it is brought all there is.
+        # A replica that knows nothing about the run can continue it if it gets the request and all events.
         return RUN_NOT_FOUND if status == 404 and len(self._tail.payloads()) == self._cursor else None
 
     def _next_call(self) -> Call:
@@ -184,28 +184,28 @@ class Resumption:
             return False
         self._endpoints.answered(self._root)
         run = reply.headers["holdfast-run-id"]
-        # An answer that was continued differently elsewhere has a run of its own from here on, and other ids.
+        # If another replica continued the answer differently, it has a different run and ids from here on.
         if run != self._run:
             self._last_id = None
         self._run = run
         return True
 
     def _move_on(self, reply: Reply | None, *, is_closed_door: bool) -> float | None:
-        """Turns to the next replica. How long to wait before it is asked; None when the budget is spent."""
+        """Moves to the next replica. Returns how long to wait before asking it; None when the budget is spent."""
         self._endpoints.failed(self._root)
         self._root = self._endpoints.after(self._root)
-        # What one replica asks for need not keep another waiting.
+        # One replica's wish for a wait needn't delay a request to another.
         is_fresh = not self._endpoints.has_failed(self._root)
         asked_s = None if reply is None or is_fresh else retry_after_s(reply.headers, time.time())
         return self._budget.next_s(asked_s, is_closed_door=is_closed_door)
 
     def _take(self, data: bytes) -> bytes:
-        """What these bytes complete, up to the last event of the answer; nothing where the request is wanted."""
+        """The events that these bytes complete, up to the answer's last; none if the replica wants the request."""
         self._budget.heard()
         try:
             events = self._events.feed(data)
         except EventTooLargeError as error:
-            # It would be as large the next time.
+            # It would be just as large the next time.
             self._give_up(self._truncated(str(error)))
         frames = []
         for event in events:
@@ -228,7 +228,7 @@ class Resumption:
         return b"".join(frames)
 
     def _drain(self) -> Generator[Work, Outcome, None]:
-        """Of a complete answer only the end of the message is missing; the connection can be used after it."""
+        """A complete answer lacks only the end of the message; after that, the connection can be reused."""
         try:
             while (yield from self._read()) is not None:
                 pass

@@ -1,4 +1,4 @@
-"""How far a task has come, by its events."""
+"""A task's progress, as its events show it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 TaskStatus = Literal["pending", "running", "failed", "paused", "completed", "cancelled"]
-#: Anything but `running` and `complete`: it has no whole answer.
+#: Anything but `running` and `complete` means that it has no complete answer.
 RunStatus = Literal["running", "complete", "failed", "cancelled", "recovered_from_partial", "timeout_partial"]
 
 
@@ -17,33 +17,33 @@ class TaskStep:
     number: int
     #: `Holdfast-Task-Step` of its request.
     name: str | None
-    #: Of the run that answers it; None while there is none.
+    #: The id of the run that answers it; None while there's none.
     status: RunStatus | None
-    #: How its answer was continued after interruptions, in their order: `attempt`, `upstream`, `mode`, `plan`, `cause`.
+    #: How Holdfast continued its answer after interruptions, in order: `attempt`, `upstream`, `mode`, `plan`, `cause`.
     recoveries: tuple[Mapping[str, Any], ...]
 
 
 @dataclass(frozen=True)
 class TaskProgress:
-    """How far a task has come."""
+    """A task's progress."""
 
     status: TaskStatus
-    #: Why it has this status, where that was said.
+    #: Why it has this status, if someone gave a reason.
     reason: str | None
-    #: How many steps have a whole answer.
+    #: How many steps have a complete answer.
     steps_done: int
     #: How many steps have begun.
     steps: int
-    #: How many it takes, as far as that was said.
+    #: How many steps it takes, if the task states that.
     steps_total: int | None
     #: `prompt_tokens`, `completion_tokens` and `total_tokens` of its steps.
     usage: Mapping[str, int]
-    #: The one that has changed last: what is happening now.
+    #: The step that changed last: what's happening now.
     step: TaskStep | None
 
 
 class SeenTask:
-    """What is known of a task by its events."""
+    """A task's state, as its events show it."""
 
     def __init__(self) -> None:
         #: The task was deleted.
@@ -52,19 +52,19 @@ class SeenTask:
         self._created_at: object = None
         self._step: TaskStep | None = None
         self._done: set[int] = set()
-        #: The events begin with the steps that there are: up to this number.
+        #: The events begin with the existing steps: up to this number.
         self._known = 0
-        #: The highest number that has come.
+        #: The highest number so far.
         self._last = 0
 
     @property
     def is_ended(self) -> bool:
-        """It has no new steps any more. One may still be under way."""
+        """The task accepts no new steps. One may still be under way."""
         return self.progress.status in ("completed", "cancelled")
 
     @property
     def is_catching_up(self) -> bool:
-        """Events of steps that there were at the beginning are still to come."""
+        """Whether events of the steps that existed at the beginning are still missing."""
         return not self.is_purged and self._last < self._known
 
     @property
@@ -81,7 +81,7 @@ class SeenTask:
         )
 
     def add(self, event: Mapping[str, Any]) -> bool:
-        """Whether the progress may be another one by that."""
+        """Returns whether this may have changed the progress."""
         kind = event.get("object")
         if kind == "holdfast.step":
             self._add_step(event)
@@ -93,7 +93,7 @@ class SeenTask:
         return kind in ("holdfast.step", "holdfast.task")
 
     def show(self, document: Mapping[str, Any]) -> None:
-        """It was read once more."""
+        """The client has read the task again."""
         self._shown = document
 
     def _add_task(self, task: Mapping[str, Any]) -> None:
@@ -109,5 +109,5 @@ class SeenTask:
         self._step = TaskStep(number, run.get("step_name"), run.get("status"), tuple(step["recoveries"]))
 
     def _is_another(self, task: Mapping[str, Any]) -> bool:
-        """While no replica was at hand, the task was deleted, and another one of its name begun."""
+        """While no replica was reachable, the task was deleted and another one with its name began."""
         return self._created_at is not None and self._created_at != task.get("created_at")

@@ -1,4 +1,4 @@
-"""Last words of a process that a signal ends."""
+"""The last request of a process that a signal ends."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from typing import Any, Callable
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
-#: The longest that a process waits for its last words.
+#: How long a process waits for its last request at most.
 _LAST_S_MAX = 5.0
 
 
 def on_signals(signals: Sequence[signal.Signals], last: Callable[[str], object]) -> None:
-    """On the first of these signals calls `last`, and leaves the signal to what handled it before."""
+    """On the first of these signals, calls `last`, and leaves the signal to its previous handler."""
     before = {each: signal.getsignal(each) for each in signals}
 
     def say_last(received: signal.Signals) -> None:
@@ -34,7 +34,7 @@ def on_signals(signals: Sequence[signal.Signals], last: Callable[[str], object])
     def handle(number: int, _frame: FrameType | None) -> None:
         for each, handler in before.items():
             signal.signal(each, handler)
-        # The main thread was interrupted at any place, and may hold a lock that the last words need.
+        # The signal may have interrupted the main thread anywhere, even while it holds a lock that `last` needs.
         threading.Thread(target=end, args=(signal.Signals(number),)).start()
 
     for each in signals:
@@ -42,7 +42,7 @@ def on_signals(signals: Sequence[signal.Signals], last: Callable[[str], object])
 
 
 def async_on_signals(signals: Sequence[signal.Signals], last: Callable[[str], Awaitable[Any]]) -> None:
-    """The same in the event loop that runs."""
+    """The same in the running event loop."""
     loop = asyncio.get_running_loop()
     before = {each: signal.getsignal(each) for each in signals}
     tasks: list[asyncio.Task[None]] = []
@@ -56,7 +56,7 @@ def async_on_signals(signals: Sequence[signal.Signals], last: Callable[[str], Aw
         for each, handler in before.items():
             loop.remove_signal_handler(each)
             signal.signal(each, handler)
-        # The loop itself keeps no task alive.
+        # The loop itself doesn't keep tasks alive.
         tasks.append(loop.create_task(end(received)))
 
     for each in signals:

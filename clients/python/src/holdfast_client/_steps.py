@@ -1,4 +1,4 @@
-"""What a `Course` asks a transport to do, one step at a time, and what it is told in return."""
+"""What a `Course` asks a transport to do, one step at a time, and what it gets in return."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Call:
     url: str
     headers: Headers
     body: bytes
-    #: For the parts of it that a library has timeouts for, where the application allows more.
+    #: Limits for the parts of it that a library has timeouts for, if the application allows more.
     limits_s: Mapping[str, float]
 
 
@@ -50,12 +50,12 @@ class Sleep:
 
 @dataclass(frozen=True)
 class PassOn:
-    """The response at hand goes to the application as it is. The last step."""
+    """Passes the response at hand to the application unchanged. The last step."""
 
 
 @dataclass(frozen=True)
 class Open:
-    """The head of the response at hand goes to the application; the body will come in `Deliver` steps."""
+    """Passes the head of the response at hand to the application; the body follows in `Deliver` steps."""
 
 
 @dataclass(frozen=True)
@@ -67,14 +67,14 @@ class Deliver:
 
 @dataclass(frozen=True)
 class Reply:
-    """The head of a response. Names of headers are looked up in any case."""
+    """The head of a response. The lookup of header names ignores case."""
 
     status: int
     headers: Mapping[str, str]
 
 
-class Interruption(Exception):  # noqa: N818 - it is what happened, and not always an error
-    """Thrown into a `Course` where a step came to nothing because of the network."""
+class Interruption(Exception):  # noqa: N818 - it's what happened, and not always an error
+    """Thrown into a `Course` if a step failed because of the network."""
 
     def __init__(self, error: Exception) -> None:
         super().__init__(error)
@@ -89,10 +89,10 @@ Steps = Generator[Union[Work, Result], Outcome, None]
 
 
 class Course(Protocol):
-    """What becomes of one request of the application, without input and output of its own."""
+    """The course of one of the application's requests, without input and output of its own."""
 
     def steps(self) -> Steps:
-        """To be taken in order. Raises what the application is to be told when there is no going on."""
+        """Take them in order. Raises the error for the application when the request can't continue."""
 
     def cancellation(self, *, after_fault: bool = False) -> Call | None:
-        """The request that ends what was begun, if the application leaves now; None where closing is enough."""
+        """The request that ends the work if the application leaves now; None if closing is enough."""

@@ -1,4 +1,4 @@
-"""The transport for `httpx.Client` and its like."""
+"""The transport for `httpx.Client` and its counterparts."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Self = TypeVar("Self", bound="SyncTransport[Any]")
 
 
 class SyncExchange(Exchange):
-    """May be closed while another thread reads it. None of its coroutines ever waits."""
+    """Another thread may close it during a read. Its coroutines never wait."""
 
     def __init__(self, transport: SyncTransport[Any], course: Course, request: httpx.Request) -> None:
         super().__init__(transport, course, request)
@@ -47,13 +47,13 @@ class SyncExchange(Exchange):
         cancellation = self._cancellation(after_fault)
         self._is_left = True
         self._left.set()
-        # Of a socket that is closed under a thread that reads from it, the number may soon be that of another one:
-        # such a thread closes it itself.
+        # If a socket is closed while a thread reads from it, another socket may soon have its number:
+        # so such a thread closes it itself.
         if self._busy.acquire(blocking=False):
             await self._drop()
             self._busy.release()
         if cancellation:
-            # A run that cannot be reached is cancelled by the server, later.
+            # If the run can't be reached, the server cancels it later.
             with suppress(Exception):
                 self._inner.handle_request(cancellation).read()
 

@@ -1,4 +1,4 @@
-"""What is kept of an answer, so that a replica whose checkpoint is behind can be brought up to its client."""
+"""The part of an answer to keep, so that a replica whose checkpoint lags behind can catch up with its client."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ TAIL_BYTES_MAX = 1024 * 1024
 
 
 class Tail:
-    """The payloads of the last events, oldest first; always that of the last one."""
+    """The payloads of the last events, oldest first; always includes the last one's."""
 
     def __init__(self) -> None:
         self._payloads: deque[str] = deque()

@@ -31,24 +31,24 @@ Result = TypeVar("Result")
 
 HOLD_S = 60.0
 _NAME_CHARACTERS_MAX = 256
-#: Another process runs the tool: whether it has ended is asked this often.
+#: How often to ask whether another process has finished running the tool.
 _POLL_S = 0.5
 
 
 @dataclass(frozen=True)
 class ToolContext:
-    #: The same in every process that runs this call, for a service that knows such keys.
+    #: The same in every process that runs this call, for a service that supports such keys.
     idempotency_key: str
 
 
 class Task:
-    """What a process that is lost had done of the task is not done again by the next one.
+    """If its process is lost, the next one doesn't repeat the finished work.
 
         invitations = Task("invitations-2026-11")
         client = OpenAI(base_url=…, http_client=httpx2.Client(transport=ResumableTransport(task=invitations)))
         sent = invitations.tool(call, lambda args, context: send_mail(args["to"], context.idempotency_key))
 
-    Requests of a transport that has the task are its steps; see docs/tasks.md.
+    The requests of a transport that has the task are its steps; see docs/tasks.md.
     """
 
     def __init__(
@@ -61,15 +61,15 @@ class Task:
         deadline_s: float | None = None,
         budget_tokens: int | None = None,
     ) -> None:
-        """`session` names this process, of all that work on the task. A random name when absent.
+        """`session` names this process among those that work on the task. Default: a random name.
 
-        parent: The task that this one is a part of.
-        steps_total: How many steps it takes, as far as you know. Of this and the following, what the first request of
-            the task says holds for all.
-        deadline_s: For how long after its first request it has new steps.
-        budget_tokens: It has no new steps once its answers, with their prompts, have taken so many.
+        parent: The task that this one belongs to.
+        steps_total: How many steps it takes, as far as you know. For this and the following, the values of the
+            task's first request apply.
+        deadline_s: How long after its first request it accepts new steps.
+        budget_tokens: It accepts no new steps once its answers, with their prompts, have used this many tokens.
 
-        Raises `TypeError` or `ValueError`, naming the option at fault.
+        Raises `TypeError` or `ValueError`, which names the wrong option.
         """
         self.id = _name("id", id)
         self.session = _name("session", secrets.token_hex(16) if session is None else session)
@@ -85,14 +85,14 @@ class Task:
                 self._headers[f"Holdfast-Task-{header}"] = _count(option, value)
         self._place: Place | None = None
         self._lock = threading.Lock()
-        #: By the digest of what a call says: which of those that say the same are taken.
+        #: By the digest of a call's content: which of the calls with the same content are taken.
         self._taken: dict[str, list[bool]] = {}
-        #: The claims of calls whose tools have raised, by their keys.
+        #: The claims of calls whose tools raised, by their keys.
         self._raised: dict[str, str] = {}
 
     @property
     def headers(self) -> dict[str, str]:
-        """What makes a request a step of the task, for a client that has no such transport."""
+        """Headers that make a request a step of the task, for a client without such a transport."""
         return dict(self._headers)
 
     def tool(
@@ -103,17 +103,17 @@ class Task:
         repeat: Repeat = "never",
         hold_s: float = HOLD_S,
     ) -> Result:
-        """Runs the tool unless another process of the task has, and returns its result, as JSON has it.
+        """Runs the tool unless another process of the task has, and returns its result, as JSON represents it.
 
-        call: As it came in the answer to a request of the task: an object or dictionary of chat completions, responses,
+        call: A call from the answer to a request of the task: an object or dictionary of chat completions, responses,
             messages or LangChain.
-        repeat: Whether the tool may run again where it is unknown if it has run, because its process was lost or it has
-            raised. `never`: an `UnknownCallError` leaves that to you. `with_key`: it may, since it hands its
-            `idempotency_key` to whatever has the effect. `always`: it has no effect, and runs every time.
-        hold_s: How long the tool takes at most. After that, other processes count as unknown what it did.
+        repeat: Whether the tool may run again if it's unknown whether it ran, because its process was lost or it
+            raised. `never`: an `UnknownCallError` leaves that to you. `with_key`: it may, since it passes its
+            `idempotency_key` to the service that has the effect. `always`: it has no effect, and runs every time.
+        hold_s: How long the tool takes at most. After that, other processes treat its outcome as unknown.
 
-        Raises `UnknownCallError`, `ResultNotKeptError`, `LedgerError` where Holdfast cannot be asked, or whatever the
-        tool raises.
+        Raises `UnknownCallError`, `ResultNotKeptError`, `LedgerError` if Holdfast can't be asked, or the tool's own
+        error.
         """
 
         async def run_now(args: Any, context: ToolContext) -> Result:
@@ -138,20 +138,20 @@ class Task:
         return await self._tool(ToolCall.of(call), run_async, repeat, hold_s, AsyncCaller())
 
     def show(self) -> dict[str, Any]:
-        """How far the task has come: the document of docs/tasks.md.
+        """The task's state: the document in docs/tasks.md.
 
-        Of this and the following, each raises a `LedgerError` where Holdfast refuses it or cannot be asked, and can be
-        called once a request was made with a transport that has the task.
+        This and the following methods raise a `LedgerError` if Holdfast refuses or can't be asked, and you can call
+        them once you've made a request with a transport that has the task.
         """
         return run_at_once(self._requests("show the task", SyncCaller()).show())
 
     def progress(self) -> Generator[TaskProgress, None, None]:
-        """The same as it comes: at first, and whenever it changes, until the task is over.
+        """The task's progress at once, and whenever it changes, until the task is over.
 
             for progress in invitations.progress():
                 bar.update(progress.steps_done, progress.steps_total)
 
-        A task that is deleted ends as `cancelled`. Closing the generator closes its connection.
+        A deleted task ends as `cancelled`. Closing the generator closes its connection.
         """
         watch = TaskWatch(self._requests("watch the task", SyncCaller()))
         try:
@@ -161,9 +161,9 @@ class Task:
             run_at_once(watch.close())
 
     def pause(self, reason: str | None = None) -> dict[str, Any]:
-        """It has no new steps until it is resumed, in no process.
+        """Until you resume the task, it accepts no new steps from any process.
 
-        Its requests get a 423, unless their steps were answered.
+        Its requests get a 423, unless their steps have answers.
         """
         return self._say("pause", reason)
 
@@ -171,27 +171,27 @@ class Task:
         return self._say("resume", None)
 
     def complete(self, reason: str | None = None, *, ttl_s: int | None = None) -> dict[str, Any]:
-        """It has no new steps any more. `ttl_s`: how long Holdfast keeps it then, if less than others."""
+        """Ends the task: it accepts no new steps. `ttl_s`: how long Holdfast keeps it then, if less than others."""
         return self._say("complete", reason, ttl_s)
 
     def cancel(self, reason: str | None = None, *, ttl_s: int | None = None) -> dict[str, Any]:
-        """The same, and its answers that are under way are cancelled."""
+        """Ends the task, and cancels its answers under way."""
         return self._say("cancel", reason, ttl_s)
 
     def set_terms(self, **terms: Unpack[TaskTerms]) -> dict[str, Any]:
-        """Puts these terms in the place of all that it has. `deadline_at`: in seconds since the Unix epoch."""
+        """Replaces all of the task's terms with these. `deadline_at`: in seconds since the Unix epoch."""
         return run_at_once(self._requests("set the terms of the task", SyncCaller()).set_terms(terms))
 
     def pause_on_signals(self, *signals: Signals) -> None:
         """Pauses the task on a signal, SIGINT and SIGTERM unless you name others.
 
-        What handled the signal before has it then, and ends the process as a rule. For the main thread of a program
-        whose client is synchronous.
+        The signal's previous handler gets it then, and usually ends the process. Call this in the main thread of a
+        program with a synchronous client.
         """
         on_signals(signals or SIGNALS, self.pause)
 
     def async_pause_on_signals(self, *signals: Signals) -> None:
-        """`pause_on_signals` for asynchronous clients. To be called while the event loop of asyncio runs."""
+        """`pause_on_signals` for asynchronous clients. Call it while asyncio's event loop runs."""
         async_on_signals(signals or SIGNALS, self.async_pause)
 
     async def async_set_terms(self, **terms: Unpack[TaskTerms]) -> dict[str, Any]:
@@ -227,7 +227,7 @@ class Task:
         return await self._requests(f"{verb} the task", AsyncCaller()).say(verb, reason, ttl_s)
 
     def _join(self, transport: Transport[Any], request: httpx.Request) -> None:
-        """The request is a step of the task."""
+        """Makes the request a step of the task."""
         self._place = Place.of(transport, request) or self._place
         request.headers.update(self.headers)
 
@@ -257,7 +257,7 @@ class Task:
             raise
 
     def _take(self, digest: str) -> int:
-        """A process that begins the task again comes to calls that say the same in the same order."""
+        """A process that starts the task over reaches calls with the same content in the same order."""
         with self._lock:
             taken = self._taken.setdefault(digest, [])
             nth = taken.index(False) if False in taken else len(taken)
@@ -270,7 +270,7 @@ class Task:
         return TaskRequests(self._place, self.id, caller)
 
     async def _claim(self, name: str, key: str, claim: Claim, requests: TaskRequests) -> tuple[Any] | None:
-        """The result of a call that was run; None where the tool is to be run."""
+        """The result of a call that ran; None if the tool has to run."""
         raised = self._raised.get(key)
         if raised is not None:
             raise self._unknown(name, key, raised)
@@ -300,14 +300,14 @@ class Task:
             if claim.repeat == "never":
                 self._raised[key] = claim.name
             else:
-                # If it cannot be released, other processes wait until the claim lapses.
+                # If the release fails, other processes wait until the claim expires.
                 with suppress(LedgerError):
                     await requests.release(key, claim.name)
             raise
         try:
             await requests.keep_result(key, claim.name, {"result": result})
         except LedgerError as error:
-            # The tool has run, and its result is right. Where that cannot be noted, the call is unknown to others.
+            # The tool ran, and its result is valid. If recording it fails, others treat the call as unknown.
             if error.code == "result_too_large":
                 with suppress(LedgerError):
                     await requests.keep_result(key, claim.name, {})
@@ -318,7 +318,7 @@ class Task:
             try:
                 await self._requests(f"release {name!r}", caller).release(key, claim)
             except LedgerError as error:
-                # It has run after all, so there is a result, and nothing to release.
+                # It did run, so there's a result, and nothing to release.
                 if error.code != "call_done":
                     raise
             self._raised.pop(key, None)

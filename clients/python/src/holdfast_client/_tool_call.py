@@ -1,4 +1,4 @@
-"""Tool calls, as SDKs and frameworks have them."""
+"""Tool calls in the forms of SDKs and frameworks."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from typing import Any
 class ToolCall:
     name: str
     args: Any
-    #: A digest of all that it says, whatever the order of its keys.
+    #: A digest of its content, regardless of the order of its keys.
     digest: str
 
     @staticmethod
     def of(call: object) -> ToolCall:
         """Of chat completions, responses, messages or LangChain: an object, or a dictionary with the same fields.
 
-        Raises `TypeError` for what is no tool call, and `ValueError` where its arguments are not JSON.
+        Raises `TypeError` if it isn't a tool call, and `ValueError` if its arguments aren't JSON.
         """
         described = _field(call, "function")
         if described is None:

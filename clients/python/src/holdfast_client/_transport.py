@@ -1,4 +1,4 @@
-"""What the synchronous and the asynchronous transport have in common."""
+"""The common part of the synchronous and the asynchronous transport."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Inner = TypeVar("Inner")
 
 
 class Transport(Generic[Inner]):
-    #: Of a subclass: the library it is for, and what sends requests unless something else is given.
+    #: Set by subclasses: their library, and the default inner transport.
     _library: ClassVar[Library]
     _default: ClassVar[type[Any]]
 
@@ -38,24 +38,22 @@ class Transport(Generic[Inner]):
         retry_after_max_s: float = RETRY_AFTER_MAX_S,
         cancel_on_close: bool = True,
     ) -> None:
-        """Raises `TypeError` or `ValueError`, naming the option at fault.
+        """Raises `TypeError` or `ValueError`, which names the wrong option.
 
         transport: Sends the requests. A new `HTTPTransport` or `AsyncHTTPTransport` when absent.
         task: All requests are steps of it.
         endpoints: Roots or base URLs of the replicas to resume at, `http://a:8080` or `http://a:8080/v1`. They must
-            share a store. When absent, everything goes to the URL of the request, behind which a load balancer may
-            stand.
-        max_retries: Answers in a row that bring no new event, after which the stream is given up. Connections that are
-            refused do not count, nor do replicas that turn the request away: they have `give_up_s`. 0: nothing is ever
-            asked again.
-        give_up_s: No request is begun when nothing has come from any replica for this long.
-        idle_s: A connection on which nothing comes for this long counts as broken, unless the application has less
-            patience. Replicas send a keep-alive every 10 s.
-        backoff_s: Wait before the first retry, doubled for every further one that brings no new event.
+            share a store. When absent, everything goes to the request's URL, which may be a load balancer's.
+        max_retries: Gives the stream up after this many answers in a row without a new event. Refused connections and
+            replicas that turn the request away don't count: `give_up_s` limits them. 0: never retry.
+        give_up_s: Begins no request when nothing has arrived from any replica for this long.
+        idle_s: Treats a connection as broken when nothing arrives for this long, unless the application's own timeout
+            is shorter. Replicas send a keep-alive every 10 s.
+        backoff_s: Wait before the first retry; doubles with each further one that brings no new event.
         backoff_max_s: Longest wait before a retry.
-        retry_after_max_s: A replica that asks for a longer wait is not waited for any longer than this.
-        cancel_on_close: Whether closing a response before its end ends the run too. Otherwise the run goes on without
-            its client for as long as the server's `resume.detached_ms` allows.
+        retry_after_max_s: Longest wait that a replica can ask for.
+        cancel_on_close: Whether closing a response before its end also ends its run. Otherwise the run continues
+            without its client for as long as the server's `resume.detached_ms` allows.
         """
         self._options = Options.check(
             endpoints=endpoints,
@@ -75,16 +73,16 @@ class Transport(Generic[Inner]):
         self._is_closed = False
 
     def _join(self, request: httpx.Request) -> None:
-        """The request is a step of the task, if there is one."""
+        """Makes the request a step of the task, if there is one."""
         if self._task is not None:
             self._task._join(self, request)
 
     def _may_be_ours(self, request: httpx.Request) -> bool:
-        """Whether the body is worth a look."""
+        """Whether the body is worth checking."""
         return may_be_ours(request.method, str(request.url), request.headers.raw)
 
     def _course_of(self, request: httpx.Request) -> Course | None:
-        """What is to become of a request that has its body; None if it goes through as it is."""
+        """The course of a request whose body is available; None if it passes unchanged."""
         asked = WireRequest.of(str(request.url), request.headers.raw, request.content)
         if asked and asked.is_stream:
             return Resumption(asked, self._options, self._endpoints, self._library.truncated)

@@ -1,4 +1,4 @@
-"""What happens in a task, as it comes."""
+"""A task's events as they arrive."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from ._seen_task import SeenTask, TaskProgress
 
 
 class TaskWatch:
-    """The progress of a task, over as many connections as it takes."""
+    """The progress of a task, over as many connections as needed."""
 
     def __init__(self, requests: TaskRequests) -> None:
         self._requests = requests
         self._faults: tuple[type[Exception], ...] = (
             *requests.interruptions,
             EventTooLargeError,
-            # An event is no JSON.
+            # An event isn't JSON.
             ValueError,
         )
         self._budget = Budget(requests.options, time.monotonic, random)
@@ -56,16 +56,16 @@ class TaskWatch:
             await opened.connection.close()
 
     async def _show_again(self) -> None:
-        # The event of a step does not say how many tokens the task has taken by now.
+        # A step's event doesn't say how many tokens the task has used so far.
         try:
             self._seen.show(await self._requests.show())
         except LedgerError as error:
-            # It was just deleted, which the next event says.
+            # It was just deleted, as the next event will say.
             if error.code != "task_not_found":
                 raise
 
     async def _events(self) -> list[Mapping[str, Any]] | None:
-        """What comes next; None when the task is over."""
+        """The next event; None when the task is over."""
         while True:
             if self._opened is None:
                 self._opened = await self._requests.open_events(self._last_id, self._budget)
@@ -75,7 +75,7 @@ class TaskWatch:
             try:
                 data = await opened.connection.read()
                 if data is not None:
-                    # A keep-alive is progress as well: in a task that is paused, nothing else comes.
+                    # A keep-alive counts as progress, too: in a paused task, nothing else arrives.
                     self._budget.heard()
                     self._budget.progressed()
                     return self._take(data)

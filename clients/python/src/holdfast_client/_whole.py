@@ -1,4 +1,4 @@
-"""The course of a request that asks for no stream."""
+"""The course of a request without a stream."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from ._steps import Call, Drop, Interruption, PassOn, ReadWhole, Reply, Send, St
 
 
 class WholeAnswer:
-    """From the first replica that takes the request. Each is asked once, without a wait and with the same key.
+    """The answer of the first replica that accepts the request. Asks each once, without a wait and with the same key.
 
-    What the last of them made of it is for the application, whose SDK may begin again.
+    The application gets the last one's answer or error, and its SDK may start over.
     """
 
     def __init__(
         self, request: WireRequest, options: Options, endpoints: Endpoints, impatient: type[Exception]
     ) -> None:
-        """`impatient` is raised when the application would wait no longer: then nobody else is asked."""
+        """`impatient`: raised when the application's own timeout is over. Then no other replica is asked."""
         self._requests = RunRequests(request, options)
         self._endpoints = endpoints
         self._root = endpoints.first(request.root)
@@ -51,5 +51,5 @@ class WholeAnswer:
         yield PassOn()
 
     def cancellation(self, *, after_fault: bool = False) -> Call | None:
-        """Nothing goes on without its connection."""
+        """Nothing continues without its connection."""
         return None

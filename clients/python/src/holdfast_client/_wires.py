@@ -1,4 +1,4 @@
-"""The APIs whose streams are resumed: where their requests go, and how their answers end."""
+"""The APIs whose streams the transport resumes: where their requests go, and how their answers end."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from typing import Any, NamedTuple
 
 
 class Wire(NamedTuple):
-    #: Of its requests, below `/v1` at the root of a replica.
+    #: The path of its requests, below `/v1` at a replica's root.
     path: str
     #: Whether the event with this payload is the last one of its answer: the end, or an error, which a replica sends
-    #: only once it has given the run up.
+    #: only after giving the run up.
     is_last: Callable[[str], bool]
 
 
 def wire_at(path: str) -> tuple[Wire, str] | None:
-    """The wire that requests to this path are on, and what is before it; None if they are on none."""
+    """The wire of requests to this path, and the prefix before it; None if they're on none."""
     found = _ENDING.search(path)
     return (_WIRES[found[1]], path[: found.start()]) if found else None
 
@@ -29,7 +29,7 @@ def _is_last_chunk(payload: str) -> bool:
 
 
 def _of_types(*types: str) -> Callable[[str], bool]:
-    # Next to no event has any of these words, and parsing all would cost more than all the rest.
+    # Hardly any event contains one of these words, and parsing every event would cost more than everything else.
     words = [f'"{each}"' for each in types]
 
     def is_last(payload: str) -> bool:
@@ -54,7 +54,7 @@ _is_response_end = _of_types(
 def _is_last_of_response(payload: str) -> bool:
     if not _is_response_end(payload):
         return False
-    # After an error that has its own object, `response.failed` is still to come.
+    # After an error with its own object, `response.failed` still follows.
     fields = _fields_of(payload) if '"error"' in payload else {}
     return not (fields.get("type") == "error" and isinstance(fields.get("error"), dict))
 
@@ -68,5 +68,5 @@ _WIRES = {
         Wire("/responses", _is_last_of_response),
     )
 }
-#: What is found first is longest.
+#: The leftmost match is the longest one.
 _ENDING = re.compile(f"(?:/v1)?({'|'.join(_WIRES)})/?$")

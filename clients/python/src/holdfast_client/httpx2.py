@@ -1,4 +1,4 @@
-"""The transports for clients of httpx2, such as those that openai-python 3 makes."""
+"""The transports for httpx2 clients, such as those of openai-python 3."""
 
 import httpx2
 
