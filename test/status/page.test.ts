@@ -227,9 +227,10 @@ if ('missing' in chromium) {
       const deployment = await Deployment.start({ replicas: 3, checkpoint: { lease_ms: 1000 } });
       onTestFinished(() => deployment.close());
       const { holdfast, other } = deployment;
-      const client = await beginTalk(deployment, 'What comes after the tide?', RESUMABLE);
       const page = await BrowserPage.open(command, other.adminUrl);
       await page.until(chipsOf('#fleet'), ['serving', 'serving', 'serving']);
+      // Not before: the answer takes three seconds, and a browser may take longer to start.
+      const client = await beginTalk(deployment, 'What comes after the tide?', RESUMABLE);
       await holdfast.kill('SIGKILL');
       await client.ended();
       await (await resumeTalk(other, client, client.payloads.length)).text();
