@@ -10,6 +10,9 @@ through the transport of `clients/python`.
 import json
 import sys
 
+# The SDK would import these with its first request, and threads that import at the same time can block each other forever.
+import openai.resources.chat
+import openai.resources.responses
 from openai import AsyncOpenAI, OpenAI
 from serving import serve
 
