@@ -126,35 +126,41 @@ async function complete(holdfast: HoldfastProcess, headers: Record<string, strin
 }
 
 /** Runs `work` for the indexes 0 to `count` - 1, at most CONCURRENT at a time. */
-async function each(count: number, work: (index: number) => Promise<void>): Promise<void> {
+async function each(count: number, work: (index: number, worker: number) => Promise<void>): Promise<void> {
   let next = 0;
-  const workers = Array.from({ length: CONCURRENT }, async () => {
-    while (next < count) await work(next++);
+  const workers = Array.from({ length: CONCURRENT }, async (_, worker) => {
+    while (next < count) await work(next++, worker);
   });
   await Promise.all(workers);
 }
 
-/** Interleaves the tasks, while the steps of one task stay in order. */
-function headersOf(kind: Kind, round: number, index: number, count: number): Record<string, string> {
+/** Steps asked so far, by kind and worker. */
+const asked = new Map<string, number>();
+
+/** Each worker is an agent: it works on one task after the other, one step at a time. */
+function nextHeaders(kind: Kind, worker: number): Record<string, string> {
   if (kind === 'no step') return {};
-  const task = `${kind} ${round} ${index % Math.ceil(count / STEPS_PER_TASK)}`;
+  const agent = `${kind}, agent ${worker}`;
+  const steps = asked.get(agent) ?? 0;
+  asked.set(agent, steps + 1);
+  const task = `${agent}, task ${Math.floor(steps / STEPS_PER_TASK)}`;
   return { 'holdfast-task': task, ...(kind === 'step of a session' && { 'holdfast-task-session': 'first' }) };
 }
 
 const costs =
   (requests: number): Measurement =>
   async (holdfast, store) => {
-    const round = async (kind: Kind, number: number, count: number) => {
+    const round = async (kind: Kind, count: number) => {
       const before_ms = cpuMilliseconds(holdfast.pid);
-      await each(count, (index) => complete(holdfast, headersOf(kind, number, index, count)));
+      await each(count, (_, worker) => complete(holdfast, nextHeaders(kind, worker)));
       return ((cpuMilliseconds(holdfast.pid) - before_ms) * 1000) / count;
     };
-    for (const kind of KINDS) await round(kind, -1, WARM_UP_REQUESTS);
+    for (const kind of KINDS) await round(kind, WARM_UP_REQUESTS);
     const cpu_us = new Map<Kind, number[]>(KINDS.map((kind) => [kind, []]));
     for (let number = 0; number < ROUNDS; number++)
       for (let turn = 0; turn < KINDS.length; turn++) {
         const kind = KINDS[(number + turn) % KINDS.length] as Kind;
-        cpu_us.get(kind)?.push(await round(kind, number, Math.ceil(requests / ROUNDS)));
+        cpu_us.get(kind)?.push(await round(kind, Math.ceil(requests / ROUNDS)));
       }
     const without = cpu_us.get('no step') ?? [];
     for (const [kind, took_us] of cpu_us) {
