@@ -91,7 +91,7 @@ type Answer =
 
 /** Makes one request at a time. An event that waits for a retry doesn't hold up later ones. */
 class EndpointDelivery {
-  /** Deliveries in progress, none of which ever rejects. */
+  /** Deliveries in progress. They never reject. */
   readonly deliveries = new Set<Promise<void>>();
   readonly #endpoint: WebhookEndpoint;
   readonly #context: DeliveryContext;
