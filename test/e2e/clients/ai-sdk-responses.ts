@@ -26,7 +26,7 @@ export function aiSdkResponses(baseURL: string, fetch?: typeof globalThis.fetch)
   };
 }
 
-/** A stream tells of its errors itself; the default is to print them as well. */
+/** The stream reports its errors; by default, the SDK prints them as well. */
 const QUIET = { maxRetries: 0, onError: () => {} } as const;
 
 /** AI SDK 5. */
