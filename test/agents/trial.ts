@@ -24,7 +24,6 @@ const LIMIT_MS = 150_000;
  */
 const IDLE_MS = 3_000;
 
-/** The outcome of a trial. */
 export interface Trial {
   readonly agent: string;
   readonly trouble: string | undefined;

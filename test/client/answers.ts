@@ -1,6 +1,5 @@
 import { chunksOf, contentOf } from '../provider/reading.ts';
 
-/** A chat completion chunk. */
 export const chunk = (delta: object, more: object = {}): string =>
   JSON.stringify({
     id: 'chatcmpl-1',

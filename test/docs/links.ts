@@ -1,6 +1,5 @@
 import { type Page, withoutCode } from './pages.ts';
 
-/** A link on a page, with its line. */
 export interface Link {
   readonly target: string;
   readonly line: number;

@@ -82,7 +82,7 @@ const ROUND_ON: Readonly<Record<MessageWire, Round>> = {
   responses: RESPONSES,
 };
 
-/** More than forty messages, after the instructions on wires that have those as messages. */
+/** The messages of a conversation without its instructions: `rounds` rounds, and a last question. */
 export function historyOn(wire: MessageWire, rounds = ROUNDS): readonly Sent[] {
   const said = Array.from({ length: rounds }, (_, round) => ROUND_ON[wire](round)).flat();
   return [...said, { role: 'user', content: QUESTION }];

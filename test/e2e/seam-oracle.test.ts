@@ -27,7 +27,6 @@ vi.setConfig({ maxConcurrency: 8, testTimeout: 20_000 + CASES * 200 });
 const DISOBEYED = [...NUDGED, TRIED];
 const SHARE = Math.ceil(CASES / (SETTINGS.length + DISOBEDIENT_WAYS.length));
 
-/** One answer of one model to one client. */
 interface Case {
   readonly question: string;
   readonly setting: Setting;

@@ -63,7 +63,6 @@ export async function repeatTalk(
   return { run: response.headers.get('holdfast-run-id'), payloads: payloadsOf(await response.text()) };
 }
 
-/** A request about a run. */
 export const fetchRun = (replica: HoldfastProcess, path: string, init: RequestInit = {}): Promise<Response> =>
   fetch(`${runsOf(replica)}/${path}`, {
     ...init,

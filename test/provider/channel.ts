@@ -73,7 +73,6 @@ export class Channel {
     clearTimeout(timer);
   }
 
-  /** Resolves once the client has gone. */
   async untilGone(): Promise<void> {
     await this.#until(() => {});
   }

@@ -168,7 +168,6 @@ export interface Reattached {
   readonly steps?: readonly Step[];
 }
 
-/** The answers that a provider keeps. */
 export class KeptAnswers {
   /** All answers ever begun, in order. */
   readonly begun: Generation[] = [];

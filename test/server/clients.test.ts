@@ -75,7 +75,7 @@ async function deploy(tree: Record<string, unknown> = {}, parts: ReplicaParts = 
 
 const RESUME = '/holdfast/v1/runs/run_AAAAAAAAAAAAAAAAAAAAAA/resume';
 
-/** From a client that brings a whole request, of which nothing was delivered. */
+/** For a client that brings its whole request, and has received nothing. */
 const resumeBodyFor = (model: string): string =>
   JSON.stringify({ cursor: 0, tail: [], request: { path: CHAT, body: bodyFor(model) } });
 

@@ -13,7 +13,6 @@ export interface ReceivedWebhook {
     readonly data: Record<string, unknown>;
   };
   readonly request: Exchange['request'];
-  /** Answers with this status. */
   answer(status: number, headers?: Record<string, string>): void;
   readonly response: Exchange['response'];
 }

@@ -13,7 +13,6 @@ interface Result {
   readonly error?: { readonly name: string; readonly message: string };
 }
 
-/** An error that the Python client raised. */
 export class PythonError extends Error {
   constructor({ name, message }: { readonly name: string; readonly message: string }) {
     super(message);

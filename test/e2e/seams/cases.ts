@@ -6,7 +6,6 @@ import type { Chunking, Plan } from '../../provider/script.ts';
 import { PROVIDER_WIRES } from '../../provider/wires/registry.ts';
 import type { Setting } from './settings.ts';
 
-/** An answer that is cut over a socket. */
 export interface SocketCut extends Cut {
   /** How both attempts are split into deltas. */
   readonly chunk: Chunking;

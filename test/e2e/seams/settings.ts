@@ -34,7 +34,7 @@ export interface Setting {
   readonly clients: readonly ((url: string) => ChatClient)[];
   /** How the first request for the rest is made; `undefined` for a replay. */
   asks(delivered: string, says: Says): keyof Says | undefined;
-  /** The models that the seam promises to join without error. */
+  /** The model behaviours with which the seam promises the uncut text. */
   readonly promised: readonly Says[];
   /** Holdfast has seen the model continue another answer. */
   readonly isTaught?: true;

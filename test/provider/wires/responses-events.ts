@@ -296,5 +296,5 @@ export const responsesMalformed = (): string => {
   return `${event.slice(0, -6)}\n\n`;
 };
 
-/** It is numbered like the other events, but isn't part of `events`. */
+/** It has a sequence number, but isn't one of the events that a client can resume from. */
 export const KEEPALIVE = responsesEvent({ type: 'keepalive', ...NUMBER });
