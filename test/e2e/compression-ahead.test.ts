@@ -21,7 +21,7 @@ import { saidBy } from './talk.ts';
 const TEXT = 'Tomorrow it is at nine in Brest, and a little later in Lorient.';
 const WHOLE = { text: TEXT, finish: 'stop', done: true, error: undefined };
 const AWAY: Fault = { kind: 'status', status: 503 };
-/** Half of the context of the target of `ahead-*`. */
+/** Half the context window of the target behind `ahead-*`. */
 const TOKENS_MAX = 1000;
 /** Puts the conversation far above that limit on every wire. */
 const ROUNDS = 16;
