@@ -20,8 +20,9 @@ const {
 type Pending = NonNullable<Chat['pending']>;
 
 /**
- * Answers the chat's last message, whether this begins the answer or comes back to it: the key, and then the run, lead to what
- * Holdfast has of the answer. Nothing aborts the request for it: pages come and go, and only the stop URL ends the run.
+ * Streams the answer to the chat's last message. It doesn't matter whether the request starts the answer or returns to
+ * it: the idempotency key and, later, the run id lead Holdfast to what it already has. Nothing here aborts the request:
+ * pages come and go, and only the stop URL ends the run.
  */
 export async function answer(chat: Chat, pending: Pending, response: ServerResponse): Promise<void> {
   const run = signedRun({ publicUrl: HOLDFAST_PUBLIC_URL });
@@ -36,7 +37,7 @@ export async function answer(chat: Chat, pending: Pending, response: ServerRespo
   const { stream } = streamText({
     model: holdfast(MODEL),
     messages,
-    // Holdfast makes the attempts.
+    // Holdfast makes the retries.
     maxRetries: 0,
     onError: ({ error }) => {
       const { code } = error as { code?: unknown };
@@ -54,13 +55,13 @@ export async function answer(chat: Chat, pending: Pending, response: ServerRespo
       originalMessages: [...chat.messages],
       generateMessageId: () => pending.id,
       onEnd: ({ responseMessage }) => {
-        // Two requests may have read the same answer: the second one finds it saved.
+        // Two requests may read the same answer; the first one to finish has already saved it.
         if (loadChat(chat.id).pending?.id !== pending.id) return;
         const isEmpty = responseMessage.parts.length === 0;
         saveChat({ id: chat.id, messages: isEmpty ? chat.messages : [...chat.messages, responseMessage] });
       },
     }),
-    // Read to its end whether or not the page is still there, so that the answer is saved.
+    // Read the stream to its end even if the page has gone, so that the answer is saved.
     consumeSseStream: consumeStream,
   });
 }

@@ -2,18 +2,18 @@ import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { UIMessage } from 'ai';
 
-/** In your application, this is a row of a database. */
+/** In a real application, a database row. */
 export interface Chat {
   readonly id: string;
   readonly messages: readonly UIMessage[];
-  /** The answer that is being given: `id` of its message, `run` once Holdfast has begun one. */
+  /** The answer in progress: the `id` of its message, and its `run` once Holdfast has started one. */
   readonly pending?: { readonly id: string; readonly run?: string };
 }
 
 const DIRECTORY = process.env.CHATS ?? 'chats';
 const ID = /^[\w-]{1,64}$/;
 
-/** Throws if this cannot be the id of a chat. */
+/** Throws if `id` isn't a valid chat id. */
 export function loadChat(id: string): Chat {
   try {
     return JSON.parse(readFileSync(fileOf(id), 'utf8'));

@@ -34,7 +34,7 @@ async function handle(request: IncomingMessage, response: ServerResponse): Promi
   return response.writeHead(404).end();
 }
 
-/** With the messages so far: what the page needs to begin. */
+/** The page with the messages so far, which it needs to start. */
 function pageOf({ id, messages }: Chat): string {
   const begin = JSON.stringify({ id, messages }).replaceAll('<', '\\u003c');
   return PAGE.replace('{}', () => begin);

@@ -1,29 +1,29 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** Directories of one trial, empty at its beginning. */
+/** Directories for one trial, empty when it starts. */
 export interface Places {
   readonly home: string;
   readonly work: string;
 }
 
-/** A program as it is started. */
+/** A command line, with its environment variables. */
 export interface Command {
   readonly words: readonly string[];
   readonly environment?: Readonly<Record<string, string>>;
 }
 
-/** A coding agent, as its users have it: its own defaults, and the address of its provider. */
+/** A coding agent configured as its users would: its own defaults, plus the provider's address. */
 export interface Agent {
   readonly name: string;
-  /** Of the npm registry, or of PyPI, with the version that the results are of. */
+  /** The npm or PyPI package, pinned to the version that the published results are for. */
   readonly package: { readonly npm: string } | { readonly pypi: string };
   /**
-   * Writes its configuration. `url`: ends in `/v1`. Returns the commands that do the task, one after the other: all but the
-   * last one sign in.
+   * Writes the agent's configuration. `url` ends in `/v1`. Returns the commands to run in order: the last one does the
+   * task, those before it sign in.
    */
   prepare(url: string, places: Places, prompt: string): readonly Command[];
-  /** The words for its user in what it prints, if there is more than these. */
+  /** Extracts the text addressed to the user, for agents that print more than that. */
   said?(output: string): string;
 }
 
@@ -63,7 +63,7 @@ const claudeCode: Agent = {
     const environment = {
       ANTHROPIC_BASE_URL: rootOf(url),
       ANTHROPIC_API_KEY: KEY,
-      // Without this it refuses to skip its questions as root.
+      // Without this, Claude Code refuses to skip permission prompts when run as root.
       IS_SANDBOX: '1',
       CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1',
     };

@@ -4,9 +4,9 @@ import { programsOf } from './programs.ts';
 import { runTrial, verdictOf, whyNotAlone } from './run-trial.ts';
 import type { Trial } from './trial.ts';
 
-/* Real agents, with a few of the troubles of `npm run agents`. */
+/* Runs real agents through some of the troubles that `npm run agents` covers in full. */
 
-/** Those from npm are 1.6 GB together. */
+/** The npm packages are 1.6 GB in total. */
 const INSTALL_MAX_MS = 900_000;
 const TRIAL_MAX_MS = 200_000;
 

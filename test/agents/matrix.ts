@@ -7,8 +7,8 @@ import type { Trial } from './trial.ts';
 import { TROUBLES } from './troubles.ts';
 
 /*
- * Real agents, each with everything that can go wrong: `npm run agents -- --agent Codex --through holdfast,sidecar,straight`. Each
- * trial has a network of its own that has only the loopback address. Prints the table of docs/agents.md.
+ * Runs real agents through every trouble: `npm run agents -- --agent Codex --through holdfast,sidecar,straight`. Each
+ * trial gets its own network namespace with nothing but the loopback interface. Prints the table of docs/agents.md.
  */
 
 const HEADS: Readonly<Record<string, string>> = {
@@ -22,7 +22,7 @@ const { values } = parseArgs({
     agent: { type: 'string', default: AGENTS.map(({ name }) => name).join(',') },
     trouble: { type: 'string', default: TROUBLES.map(({ name }) => name).join(',') },
     through: { type: 'string', default: 'holdfast,straight' },
-    /** Where everything that was seen goes, as JSON. */
+    /** File to write all results to, as JSON. */
     output: { type: 'string' },
   },
 });

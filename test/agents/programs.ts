@@ -8,7 +8,7 @@ import type { Agent } from './agent.ts';
 const run = promisify(execFile);
 const CACHE = join(homedir(), '.cache', 'holdfast-agents');
 
-/** The directory with the programs of an agent, which are installed there if they are not yet. */
+/** Returns the directory with an agent's executables, and installs them first if they are missing. */
 export async function programsOf({ package: from }: Agent): Promise<string> {
   const name = 'npm' in from ? from.npm : from.pypi;
   const directory = join(CACHE, name.replaceAll(/[^\w.-]/g, '_'));

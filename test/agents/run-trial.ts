@@ -10,15 +10,15 @@ const TRIAL = fileURLToPath(new URL('trial.ts', import.meta.url));
 const APART = ['-n', '-p', '--fork', '--mount-proc'];
 
 /**
- * In a network of its own that has only the loopback address. What it starts ends with it: Cline leaves a server behind for
- * the next session.
+ * Runs a command in its own network namespace, with nothing but the loopback interface, and in its own PID namespace,
+ * so that every process it starts ends with it: Cline leaves a server running for its next session.
  */
 const alone = (...words: readonly string[]) =>
   run('unshare', [...APART, 'sh', '-c', 'ip link set lo up && exec "$@"', 'sh', ...words], {
     maxBuffer: 2 ** 24,
   });
 
-/** Why no network can be made here for a trial; `undefined` if one can. */
+/** Why this machine can't create a network namespace for a trial; `undefined` if it can. */
 export async function whyNotAlone(): Promise<string | undefined> {
   try {
     await alone('true');
@@ -29,8 +29,8 @@ export async function whyNotAlone(): Promise<string | undefined> {
 }
 
 /**
- * One agent, one trouble (`-` for none). `programs`: the directory of its program. Rejects if the trial itself has failed, not
- * the agent.
+ * Runs one agent through one trouble (`-` for none). `programs` is the directory of the agent's executables. Rejects if
+ * the trial itself fails, but not if the agent does.
  */
 export async function runTrial(
   agent: Agent,
@@ -43,7 +43,7 @@ export async function runTrial(
   return JSON.parse(stdout.trimEnd().split('\n').at(-1) ?? '') as Trial;
 }
 
-/** `uncut`: the same without trouble. */
+/** `uncut` is the same trial without trouble. */
 export function verdictOf(trial: Trial, uncut: Trial | undefined): string {
   if (trial.faults.length > 0) return trial.faults.join(', ');
   return plain(trial.said) === plain(uncut?.said ?? '') ? 'right' : 'right, and something more is printed';

@@ -4,7 +4,7 @@ import type { Fault } from '../provider/fault.ts';
 import type { RecordedRequest } from '../provider/recorded-request.ts';
 import type { Part, Plan } from '../provider/script.ts';
 
-/** The user's request. The model's script has the rest. */
+/** The user's request. The rest comes from the model's script. */
 export const PROMPT = 'Note in log.txt that you were here, then write poem.txt.';
 
 const LINES = [
@@ -13,7 +13,7 @@ const LINES = [
   'It bends to let the heavy water through',
   'and when the swell has passed it stands anew',
 ];
-/** Long enough to be cut anywhere. */
+/** Long enough to cut in the middle of any event. */
 export const POEM = `${Array.from({ length: 12 }, (_, verse) => `${verse + 1}. ${LINES[verse % LINES.length]}`).join('\n')}\n`;
 export const NOTE = 'an agent was here';
 export const FIRST_WORDS =
@@ -21,31 +21,31 @@ export const FIRST_WORDS =
 export const LAST_WORDS =
   'The note is in the log and the poem is in its file, twelve lines of it, so all is done.';
 
-/** Turns of the task: a command, a file, the last word. */
+/** Turns of the task: run a command, write a file, say the last words. */
 export type Turn = 'command' | 'file' | 'end';
 const TURNS: readonly Turn[] = ['command', 'file', 'end'];
 
-/** What goes wrong, and how often at most, in the requests of one turn. */
+/** What goes wrong in the requests of one turn, and at most how many times. */
 export interface Trouble {
   readonly name: string;
   readonly turn: Turn;
   readonly fault?: Fault;
-  /** So long the turn takes, its events evenly spread. */
+  /** How long the turn takes in total, with its events evenly spread. */
   readonly takes_ms?: number;
   readonly times: number;
-  /** The replica is killed, and started again, when the provider has performed the fault. */
+  /** Kills the replica and starts it again once the provider has performed the fault. */
   readonly kills?: true;
 }
 
 type Arguments = (command: string) => object;
-/** How each agent's tool for commands is called. */
+/** The arguments of each agent's shell tool. */
 const SHELLS: Readonly<Record<string, Arguments>> = {
   exec_command: (cmd) => ({ cmd }),
   Bash: (command) => ({ command, description: 'As asked' }),
   bash: (command) => ({ command, description: 'As asked' }),
   run_commands: (command) => ({ commands: [command] }),
 };
-/** The same for files; without such a tool the one for commands does. `path`: absolute. */
+/** The arguments of each agent's tool for writing files. Agents without one use the shell tool. `path` is absolute. */
 const WRITERS: Readonly<Record<string, (path: string) => object>> = {
   Write: (path) => ({ file_path: path, content: POEM }),
   write: (path) => ({ filePath: path, content: POEM }),
@@ -66,7 +66,7 @@ export class Task {
   #troubled = 0;
   /** Requests that were part of the task. */
   requests = 0;
-  /** Results of calls in the longest conversation. */
+  /** The number of tool results in the longest conversation. */
   results = 0;
 
   constructor(work: string, trouble: Trouble | undefined) {
@@ -74,7 +74,7 @@ export class Task {
     this.#trouble = trouble;
   }
 
-  /** How often the trouble has come. */
+  /** How many times the trouble has struck. */
   get troubled(): number {
     return this.#troubled;
   }
@@ -83,7 +83,7 @@ export class Task {
     if (!isObject(body)) return undefined;
     const tools = namesOf(body.tools);
     const isByText = tools.length === 0 && JSON.stringify(body).includes('SEARCH/REPLACE');
-    // Names for the session, and what else is asked for beside the task.
+    // Agents also ask for things outside the task, such as a title for the session.
     if (tools.length === 0 && !isByText) return { parts: [{ text: 'A note and a poem' }] };
     this.requests++;
     const results = resultsIn(body);
@@ -93,7 +93,7 @@ export class Task {
     return { parts, delay_ms: 3, ...this.#troubleIn(turn, parts) };
   };
 
-  /** `turn`: `undefined` for an agent that has one. */
+  /** `turn` is `undefined` for an agent that does the task in one turn. */
   #troubleIn(turn: Turn | undefined, parts: readonly Part[]): Pick<Plan, 'faults' | 'delay_ms'> {
     const trouble = this.#trouble;
     if (!trouble || this.#troubled >= trouble.times) return {};
@@ -101,7 +101,7 @@ export class Task {
     this.#troubled++;
     const { fault, takes_ms } = trouble;
     return {
-      // Whichever attempt of its run the provider takes this request for.
+      // The fault must strike regardless of which attempt of a run the provider takes this request for.
       ...(fault && { faults: Array.from({ length: 100 }, () => fault) }),
       ...(takes_ms !== undefined && { delay_ms: takes_ms / deltasOf(parts, {}).length }),
     };
@@ -120,7 +120,7 @@ export class Task {
     return turn === 'command' ? [{ text: FIRST_WORDS }, command] : [command];
   }
 
-  /** The one turn of an agent without tools, which writes into the file what the model says in such a block. */
+  /** The single turn of an agent without tools: the agent writes the contents of this block to the file. */
   get #edit(): readonly Part[] {
     const block = [
       'poem.txt',
@@ -140,7 +140,7 @@ const toolPart = (id: string, name: string, fields: object): Part => ({
   tool: { id, name, arguments: JSON.stringify(fields) },
 });
 
-/** Of each wire. */
+/** The tool names in a request, on any wire. */
 function namesOf(tools: unknown): readonly string[] {
   if (!Array.isArray(tools)) return [];
   return tools.flatMap((tool: { name?: unknown; function?: { name?: unknown } }) => {
@@ -149,7 +149,7 @@ function namesOf(tools: unknown): readonly string[] {
   });
 }
 
-/** How many results of calls a conversation has, on each wire. */
+/** Counts the tool results in a conversation, on any wire. */
 function resultsIn({ messages, input }: Readonly<Record<string, unknown>>): number {
   const turns: readonly unknown[] = [messages, input].flatMap((list) => (Array.isArray(list) ? list : []));
   const blocks = turns.flatMap((turn) =>

@@ -12,25 +12,28 @@ import { LAST_WORDS, NOTE, POEM, PROMPT, Task } from './task.ts';
 import { TROUBLES } from './troubles.ts';
 
 /*
- * One agent, one trouble, in a network of its own that has only the loopback address (test/agents/matrix.ts starts it
- * there): `node trial.ts <agent> <trouble or -> <holdfast, sidecar or straight> <directories of programs>`. Prints a {@link Trial} as JSON.
+ * Runs one agent through one trouble. test/agents/matrix.ts starts it in a network namespace with nothing but the
+ * loopback interface: `node trial.ts <agent> <trouble or -> <holdfast, sidecar or straight> <directories of programs>`.
+ * Prints a {@link Trial} as JSON.
  */
 
 const LIMIT_MS = 150_000;
-/** How long a silence lasts before the attempt is given up: short, so that trials are. A trouble that takes its time has the default. */
+/**
+ * How long Holdfast waits in silence before it gives up an attempt; kept short so that trials are short. Slow troubles
+ * use the default.
+ */
 const IDLE_MS = 3_000;
 
-/** What came of it. */
 export interface Trial {
   readonly agent: string;
   readonly trouble: string | undefined;
   readonly through: string;
-  /** Everything is as it should be: what follows says what is not. */
+  /** What went wrong; empty if nothing did. */
   readonly faults: readonly string[];
-  /** Requests that reached the provider for the task. */
+  /** Requests for the task that reached the provider. */
   readonly paid: number;
   readonly took_ms: number;
-  /** What was said to the user. */
+  /** What the agent told the user. */
   readonly said: string;
 }
 
@@ -57,7 +60,7 @@ const startHoldfast = (port: number, base_url: string, data: string): Promise<Ho
     checkpoint: { store: `file:${join(directory, data)}`, lease_ms: 2_000 },
   });
 
-/** A replica; `port` and what it stores stay, so that another one can take its place. */
+/** Starts a replica. A replacement gets the same port and the same store. */
 const startReplica = (port: number): Promise<HoldfastProcess> => startHoldfast(port, provider.url, 'data');
 
 async function run({
@@ -86,7 +89,7 @@ async function run({
 
 async function killWhenTroubled(replica: HoldfastProcess, port: number): Promise<HoldfastProcess> {
   while (task.troubled === 0) await sleep(20);
-  // Until what comes before the silence is delivered.
+  // Gives the agent time to receive everything before the silence.
   await sleep(500);
   await replica.kill('SIGKILL');
   return startReplica(port);
@@ -94,7 +97,7 @@ async function killWhenTroubled(replica: HoldfastProcess, port: number): Promise
 
 const port = await freePort();
 const replica = through === 'straight' ? undefined : await startReplica(port);
-/** Beside the agent, in front of the replica: nothing kills it. */
+/** Runs between the agent and the replica, and is never killed. */
 const sidecar =
   replica && through === 'sidecar'
     ? await startHoldfast(await freePort(), replica.url, 'sidecar')

@@ -1,6 +1,6 @@
 import type { Trouble } from './task.ts';
 
-/** Events that begin an answer, on every wire, and some words. */
+/** Past the opening events of an answer, on every wire, and into its first words. */
 const IN_WORDS = { event: 14 } as const;
 const IN_ARGUMENTS = { within: 30 } as const;
 
@@ -59,6 +59,6 @@ export const TROUBLES: readonly Trouble[] = [
     times: 1,
     kills: true,
   },
-  // As long as agents wait for an event, and more.
+  // Longer than agents wait for an event.
   { name: 'arguments that take 330 s', turn: 'file', takes_ms: 330_000, times: 1 },
 ];

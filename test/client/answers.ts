@@ -1,6 +1,5 @@
 import { chunksOf, contentOf } from '../provider/reading.ts';
 
-/** A chunk of a chat completion. */
 export const chunk = (delta: object, more: object = {}): string =>
   JSON.stringify({
     id: 'chatcmpl-1',
@@ -13,7 +12,7 @@ export const chunk = (delta: object, more: object = {}): string =>
 export const DONE = '[DONE]';
 const FINISH = chunk({}, { finish_reason: 'stop' });
 
-/** The events of an answer that says these words. */
+/** The events of an answer with these words. */
 export const saying = (...words: readonly string[]): string[] => [
   chunk({ role: 'assistant', content: '' }),
   ...words.map((content) => chunk({ content })),
@@ -25,7 +24,7 @@ export const saying = (...words: readonly string[]): string[] => [
 export const words = (count: number): string[] =>
   Array.from({ length: count }, (_, index) => [`w${index} `, 'à ', '満', '🌊'][index % 4] ?? '');
 
-/** What a client without an SDK sends. */
+/** The request of a client without an SDK. */
 export const request = (more: object = {}): RequestInit => ({
   method: 'POST',
   headers: { 'content-type': 'application/json', authorization: 'Bearer client-key' },
@@ -33,7 +32,7 @@ export const request = (more: object = {}): RequestInit => ({
   ...more,
 });
 
-/** An event in the form in which a caller is to read it. Where events have names, these are their types. */
+/** The SSE frame that a caller reads for a payload. On wires with named events, the name is the payload's type. */
 export function frameOf(payload: string): string {
   const [, name] = /^\{"type":"([^"]+)"/.exec(payload) ?? [];
   return `${name === undefined ? '' : `event: ${name}\n`}data: ${payload}\n\n`;

@@ -8,8 +8,8 @@ const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const OUTPUT = ['--noEmit', 'false', '--rewriteRelativeImportExtensions', '--rootDir', 'src'];
 
 /**
- * A directory with the client as JavaScript, `client/index.js` and what it imports. Throws if the client needs anything
- * but what browsers have: its project knows the types of the DOM, and none of Node's.
+ * Compiles the client to JavaScript and returns the directory with `client/index.js` and its imports. Throws if the
+ * client needs anything that browsers lack: its project has the DOM's types but none of Node's.
  */
 export function compileClient(): { readonly directory: string; remove(): void } {
   const directory = mkdtempSync(join(tmpdir(), 'holdfast-client-'));

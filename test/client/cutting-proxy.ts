@@ -3,18 +3,18 @@ import http, { type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { onTestFinished } from 'vitest';
 
-/** Stands before a replica, and breaks streams of events off. Closed when the test ends. */
+/** A proxy in front of a replica that cuts event streams. Closed when the test ends. */
 export async function cuttingProxy(api: string) {
   const streams = new Set<ServerResponse>();
   const proxy = {
     url: '',
-    /** Each stream breaks off after so many events. None does when absent. */
+    /** Cuts each stream after this many events; `undefined` cuts none. */
     cut_after: undefined as number | undefined,
-    /** Of the events that were passed on, over all streams. */
+    /** The ids of the events passed on, over all streams. */
     ids: [] as string[],
-    /** The `Last-Event-ID` of each stream that was asked for; empty where there was none. */
+    /** The `Last-Event-ID` of each stream requested; empty if the request had none. */
     asked: [] as string[],
-    /** How many streams are open. */
+    /** The number of open streams. */
     get open() {
       return streams.size;
     },
@@ -39,7 +39,7 @@ export async function cuttingProxy(api: string) {
       for (const frame of frames) {
         if (passed === proxy.cut_after) return void response.destroy();
         const [, id] = /^id: (.*)$/m.exec(frame) ?? [];
-        // What was written before the end of the connection arrives.
+        // Wait for the write, so that it arrives before the connection ends.
         await new Promise((resolve) => response.write(`${frame}\n\n`, resolve));
         if (id === undefined) continue;
         proxy.ids.push(id);

@@ -15,27 +15,27 @@ export interface Asked {
   readonly body: unknown;
 }
 
-/** What a replica would send of a run, and where. */
+/** The rest of a run for one request, and the response to send it on. */
 export interface Telling {
   readonly response: ServerResponse;
-  /** The whole body that is due: events after the client's cursor. */
+  /** The whole body to send: the events after the client's cursor. */
   readonly body: Buffer;
   /** Sends the headers of a stream. */
   open(): void;
 }
 
-/** How one request is answered, whatever it asks for. */
+/** Answers one request, whatever it asks for. */
 export type Step = (telling: Telling) => Promise<void> | void;
 
 export interface FleetOptions {
   readonly replicas?: number;
-  /** How many events the store of the fleet has; what is beyond must come from the client. All when absent. */
+  /** How many events the fleet's store has; the client must bring any events beyond that. Default: all. */
   readonly stored?: number;
-  /** Frames of one event, instead of the server's. */
+  /** Replaces the server's framing of an event. */
   frame?(payload: string, id: string): string;
   /** Sent with every response. */
   readonly headers?: Readonly<Record<string, string>>;
-  /** Answers paths of its own. */
+  /** Answers preflights and requests for other paths; the default is a 404. */
   other?(request: IncomingMessage, response: ServerResponse): void;
 }
 
@@ -45,8 +45,8 @@ const RUN_PATH = /^\/holdfast\/v1\/runs(\/|$)/;
 const frameWithId = (payload: string, id: string) => `id: ${id}\n${frameOf(payload)}`;
 
 /**
- * Replicas on 127.0.0.1 that keep the HTTP contract of resuming over one list of events, and break where they are told
- * to: each request takes the next step of the script, and is answered whole when there is none left.
+ * Replicas on 127.0.0.1 that implement the HTTP contract for resuming, all over the same list of events, and break on
+ * demand: each request takes the next step of the script, and is answered in full once the script is empty.
  */
 export class Fleet {
   readonly urls: string[] = [];
@@ -54,7 +54,7 @@ export class Fleet {
   readonly #events: readonly string[];
   readonly #options: FleetOptions;
   readonly #runs = new Map<string, string>();
-  /** As they came, by their runs. */
+  /** The requests as received, by run. */
   readonly #requests = new Map<string, { readonly path: string; readonly body: string }>();
   readonly #script: Step[] = [];
   readonly #servers: http.Server[] = [];
@@ -106,7 +106,7 @@ export class Fleet {
     this.#script.push(...steps);
   }
 
-  /** Resolves when that many requests have come, all in all. */
+  /** Resolves once the fleet has received this many requests in total. */
   async requested(count: number): Promise<void> {
     while (this.asked.length < count) await new Promise<void>((resolve) => this.#waiting.push(resolve));
   }
@@ -150,13 +150,13 @@ export class Fleet {
     return { run, cursor: 0 };
   }
 
-  /** A place in a known run, or the status that says why there is none. */
+  /** The place to resume a known run from, or the HTTP status to refuse with. */
   #rest(path: string, body: unknown): Place | number {
     const [, run = ''] = /^\/holdfast\/v1\/runs\/([^/]+)\/resume$/.exec(path) ?? [];
     if (![...this.#runs.values()].includes(run)) return 404;
     const { cursor, tail, request } = body as { cursor: number; tail: string[]; request?: unknown };
     if (request !== undefined && !isDeepStrictEqual(request, this.#requests.get(run))) return 422;
-    // What a client says it has been told is what it was told.
+    // The events that a client claims to have must be the events it was sent.
     if (String(tail) !== String(this.#events.slice(cursor - tail.length, cursor))) return 400;
     return cursor - tail.length > (this.#options.stored ?? this.#events.length) ? 409 : { run, cursor };
   }
@@ -198,8 +198,8 @@ export const whole: Step = ({ open, response, body }) => {
 };
 
 /**
- * Sends that many bytes of the body, and then breaks the connection in one way or another. `reset` and `fin` may
- * overtake what was sent: who wants to be sure that it was read lets them wait for that.
+ * Sends this many bytes of the body, then breaks the connection. `reset` and `fin` may overtake the bytes: pass `read`
+ * to break only once they have been read.
  */
 export const cut =
   (bytes: number, how: 'reset' | 'fin' | 'eof' = 'reset', read: Promise<unknown> = Promise.resolve()): Step =>
@@ -209,7 +209,7 @@ export const cut =
     telling.open();
     if (how === 'eof') return void response.end(begun);
     const { socket } = response;
-    // A chunk that promises one byte more than it has.
+    // Announce a chunk one byte longer than what is sent.
     const chunk = Buffer.concat([Buffer.from(`${(begun.length + 1).toString(16)}\r\n`), begun]);
     await new Promise((resolve) => socket?.write(chunk, resolve));
     await read;
@@ -217,10 +217,10 @@ export const cut =
     else socket?.resetAndDestroy();
   };
 
-/** No answer at all: the connection is reset. */
+/** Resets the connection without an answer. */
 export const reset: Step = ({ response }) => void response.socket?.resetAndDestroy();
 
-/** Sends that many bytes of the body, without headers if there are none, and then nothing any more. */
+/** Sends this many bytes of the body, then falls silent. Without a number, it doesn't even send the headers. */
 export const stall =
   (bytes?: number): Step =>
   (telling) => {
@@ -229,7 +229,7 @@ export const stall =
     if (bytes > 0) telling.response.write(telling.body.subarray(0, bytes));
   };
 
-/** The stream is opened, and ends with an error of ours, which has this code. */
+/** Opens the stream and ends it with a Holdfast error with this code. */
 export const failing =
   (code: string): Step =>
   ({ open, response }) => {
@@ -242,7 +242,7 @@ export const refuse =
   ({ response }) =>
     fail(response, status, code, headers);
 
-/** One piece after the other, each of at most `size` bytes. */
+/** Sends the body in pieces of at most `size` bytes. */
 export const pieces =
   (size: number): Step =>
   async (telling) => {

@@ -14,7 +14,7 @@ async function start(options: ResumableOptions = {}, events = EVENTS) {
   return { fleet, fetch: resumable({ endpoints: fleet.urls, backoffMs: 1, backoffMaxMs: 4, ...options }) };
 }
 
-/** A step that tells when the client has left. */
+/** Wraps a step to report when the client has left. */
 function watched(step: Step): { step: Step; left: Promise<unknown> } {
   const left = Promise.withResolvers<void>();
   return {
@@ -113,7 +113,7 @@ describe('an abort', () => {
     await fleet.requested(1);
     controller.abort(REASON);
     await expect(fetching).rejects.toBe(REASON);
-    // A request that was to be sent before this one would have come before it.
+    // An unwanted DELETE would have arrived before this request.
     await (await fetch(fleet.chatUrl, request())).text();
     expect(deletions(fleet)).toEqual([]);
   });
@@ -126,7 +126,7 @@ describe('an abort', () => {
 
   test('during a wait before the headers: at once', async () => {
     const { fleet, fetch } = await start({ backoffMs: 60_000, backoffMaxMs: 60_000 });
-    // The run may have begun all the same: only the connection is known to have ended.
+    // The run may have started: all that the client knows is that the connection ended.
     fleet.script(reset);
     const controller = new AbortController();
     const fetching = fetch(fleet.chatUrl, request({ signal: controller.signal }));
@@ -198,7 +198,7 @@ describe('an abort', () => {
     controller.abort(REASON);
     await expect(response.text()).rejects.toBe(REASON);
     await left;
-    // A request that was to be sent before this one would have come before it.
+    // An unwanted DELETE would have arrived before this request.
     await (await fetch(fleet.chatUrl, request())).text();
     expect(deletions(fleet)).toEqual([]);
   });
@@ -263,7 +263,7 @@ describe('cancelling the body', () => {
     expect(await reading).toEqual({ done: true, value: undefined });
     await left;
     await fleet.requested(2);
-    // What is not read is not resumed.
+    // A stream without a reader isn't resumed.
     expect(fleet.asked.map(({ method }) => method)).toEqual(['POST', 'DELETE']);
   });
 
@@ -315,7 +315,7 @@ describe('a caller that does not read', () => {
     const full = once(flow, 'full');
     const response = await fetch(fleet.chatUrl, request());
     await full;
-    // Until everything between the two is full: the sender's buffer, the sockets, the receiver's buffer.
+    // Wait until every buffer is full: the sender's, the sockets', and the receiver's.
     let before = -1;
     while (before !== sent) {
       before = sent;

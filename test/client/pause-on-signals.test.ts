@@ -12,7 +12,7 @@ afterEach(() => {
   for (const child of children.splice(0)) child.kill('SIGKILL');
 });
 
-/** A process that has made a request of a task which it pauses on signals, and then runs `code`. */
+/** Starts a process that makes one request of a task and then runs `code`, which decides how signals pause the task. */
 async function startAgent(code: string, onPause: (response: ServerResponse) => void) {
   const asked: string[] = [];
   const server = createServer(async (request, response) => {

@@ -9,7 +9,7 @@ const CHAT: WireAnswer = {
   events: saying('à marée ', '満潮 '),
   otherEnds: [JSON.stringify({ error: { message: 'm' } })],
 };
-/** What the API key of Anthropic's SDK is sent in, and what it sends besides. */
+/** The headers of Anthropic's SDK. */
 const HEADERS = { 'content-type': 'application/json', 'x-api-key': 'client-key', 'anthropic-version': '1' };
 
 async function start(events: readonly string[]) {

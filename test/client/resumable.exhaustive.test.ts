@@ -19,10 +19,10 @@ const CASES = [
   ...[COMPLETION, MESSAGE, RESPONSE].map((answer) => ({ ...answer, connections: 3, lanes: 2 })),
 ];
 
-/** So short an id that most bytes are those of characters. */
+/** The id is one digit, so that most cuts fall within the payload. */
 const frame = (payload: string, id: string) => `id: ${id.slice(-1)}\n${frameOf(payload)}`;
 
-/** Breaks somewhere else in what is left each time, so that all of it is cut by and by. */
+/** Cuts the remaining body at a different place on each connection, so that every byte gets its turn. */
 const cutOf =
   (offset: number, connection: number): Step =>
   (telling) => {
@@ -47,12 +47,12 @@ describe.each(CASES)('$path on $connections connections', ({ path, events, conne
         const body = await (await fetch(fleet.urls[0] + path, request())).text();
         expect(body, `cut at byte ${offset}`).toBe(framesOf(events));
         expect(fleet.asked).toHaveLength(connections);
-        // What failed last is avoided: they take turns.
+        // The client avoids the replica that failed last, so the replicas alternate.
         const replicas = fleet.asked.map(({ replica }) => replica);
         expect(replicas.slice(1).every((replica, index) => replica !== replicas[index])).toBe(true);
         for (const asked of fleet.asked) cursors.add((asked.body as { cursor?: number }).cursor);
       }
-      // Resumed from everywhere, not from the start only.
+      // The client must have resumed after every event, and not only from the start.
       expect(cursors).toEqual(new Set([undefined, ...events.keys()]));
       fleet.close();
     },

@@ -22,7 +22,7 @@ import {
 
 const WORDS = words(12);
 const EVENTS = saying(...WORDS);
-/** Room enough for what else needs this machine. */
+/** Short backoff, so that tests don't wait. */
 const QUICK = { backoffMs: 1, backoffMaxMs: 4 };
 
 async function start(
@@ -37,7 +37,7 @@ const told = ({ asked }: Fleet) =>
   asked.map(({ replica, method, path }) => `${replica} ${method} ${path.replace(/run_\d+/, 'RUN')}`);
 const CHAT = 'POST /v1/chat/completions';
 const RESUME = 'POST /holdfast/v1/runs/RUN/resume';
-/** Bytes that hold the first events in the frames of the fleet, and part of the next. */
+/** The number of bytes in the first `events` frames and part of the next one. */
 const within = (events: number) =>
   EVENTS.slice(0, events).reduce(
     (size, event, index) =>
@@ -45,7 +45,7 @@ const within = (events: number) =>
     0,
   ) + 20;
 
-/** The whole body, if it has one. `read` is resolved when `events` events of it have come. */
+/** Reads the whole body, if there is one. Resolves `read` once `events` events have arrived. */
 async function bodyOf(response: Response, events: number, read: PromiseWithResolvers<void>): Promise<string> {
   let body = '';
   for await (const text of response.body?.pipeThrough(new TextDecoderStream()) ?? []) {
@@ -105,7 +105,7 @@ describe('an answer that nothing interrupts', () => {
     globalThis.fetch = spy;
     globalThis.fetch = resumable();
     expect(await (await globalThis.fetch(fleet.chatUrl, request())).text()).toBe(framesOf(EVENTS));
-    // What is no answer goes the same way.
+    // Requests that aren't for an answer use the original `fetch` as well.
     expect((await globalThis.fetch(`${fleet.base}/models`)).status).toBe(404);
     expect(spy).toHaveBeenCalledTimes(2);
   });
@@ -246,7 +246,7 @@ describe('a replica that cannot take the request', () => {
     const fleet = await Fleet.start(EVENTS);
     const fetch = resumable({ endpoints: [...gone.urls, ...fleet.urls], ...QUICK });
     expect(await (await fetch(gone.chatUrl, request())).text()).toBe(framesOf(EVENTS));
-    // The next request does not begin there.
+    // The next request skips the replica that is gone.
     const spied = vi.fn(globalThis.fetch);
     const next = resumable({ endpoints: [...gone.urls, ...fleet.urls], ...QUICK, fetch: spied });
     for (let count = 0; count < 3; count += 1) await (await next(gone.chatUrl, request())).text();
@@ -328,7 +328,8 @@ describe('a replica that cannot take the request', () => {
     let doors = 0;
     const inner: typeof globalThis.fetch = (input, init) => {
       doors += 1;
-      // The replica comes back after forty refusals of each address, before the answer and within it.
+      // The replica comes back after about forty refused connections, once before the answer and once in the middle of
+      // it.
       const isBack = doors > 40 && (doors < 42 || doors > 82);
       const url = String(input).replace(
         /^http:..[^/]+/,
@@ -411,7 +412,7 @@ describe('a stream that cannot be resumed', () => {
     fleet.script(cut(within(4), 'reset', read.promise), ...answers);
     const reading = bodyOf(await fetch(fleet.chatUrl, request()), 4, read);
     await expect(reading).rejects.toMatchObject({ message: 'terminated' });
-    // All four events had come before.
+    // All four events arrived before the failure.
     await read.promise;
     expect(fleet.asked).toHaveLength(requests);
   });
@@ -514,7 +515,7 @@ describe('a run that continues under another id', () => {
 
     expect(path).toBe('/holdfast/v1/runs/run_fork/resume');
     expect(body).toEqual({ cursor: 4 + events, tail: EVENTS.slice(0, 4 + events) });
-    // The id of an event of the first run says nothing about this one.
+    // The last event id of the first run means nothing to the new one.
     expect(headers?.['last-event-id']).toBe(events === 0 ? undefined : `run_fork.1.${4 + events}`);
   });
 });
@@ -546,7 +547,7 @@ describe('a replica that cannot serve the rest yet', () => {
 });
 
 describe('a run whose request is not stored', () => {
-  /** Which of the requests brought the caller's own. */
+  /** Which of the requests included the caller's original request. */
   const brought = ({ asked }: Fleet) => asked.map(({ body }) => Object.hasOwn(body as object, 'request'));
   const unknown = refuse(409, 'not_resumable');
 

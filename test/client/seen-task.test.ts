@@ -63,7 +63,7 @@ describe('a task, as its events say,', () => {
     expect(ended).toEqual(['completed', 'cancelled']);
     const gone: TaskEvent[] = [
       { object: 'holdfast.task', purged: true },
-      // Another one of the same name.
+      // A new task with the same name.
       task(1, { created_at: 1_764_500_009 }),
     ];
     for (const event of gone) {

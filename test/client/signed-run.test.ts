@@ -22,7 +22,7 @@ const requestFor = (question: string): RequestInit => ({
   body: JSON.stringify(streamRequest(modelOf('vllm'), question)),
 });
 
-/** An answer that has begun, and the run of it. */
+/** Starts an answer, and returns it with its run. */
 async function begin(question: string, options: Partial<SignedRunOptions> = {}) {
   deployment.plan(question, { parts: [{ text: TEXT }], delay_ms: 20, prefill: 'vllm' });
   const { url } = deployment.holdfast;

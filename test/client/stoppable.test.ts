@@ -6,13 +6,13 @@ import { type Exchange, providerRequests, startProvider } from '../http-peer.ts'
 
 const STOPPED = JSON.stringify({ id: 'run_1', object: 'holdfast.run', status: 'cancelled' });
 
-/** Like that of browsers, which refuse to have it called as a method. */
+/** Like the `fetch` of browsers, throws if it is called as a method. */
 const browserFetch: Fetch = function (this: unknown, input, init) {
   if (this !== undefined) throw new TypeError('Illegal invocation');
   return fetch(input, init);
 };
 
-/** A page's server that answers on demand, before a Holdfast that stops runs. */
+/** A page's backend that answers on demand, in front of a Holdfast that stops runs. */
 async function start(
   holdfast: RequestListener = (_, response) =>
     void response.setHeader('content-type', 'application/json').end(STOPPED),
@@ -33,7 +33,7 @@ async function start(
   };
 }
 
-/** The headers of an answer that can be stopped there, and its beginning. */
+/** Sends the headers of an answer with a stop URL, and its first event. */
 const begin = (response: ServerResponse, stopUrl: string) =>
   void response.writeHead(200, { 'holdfast-stop-url': stopUrl }).write('data: begun\n\n');
 
@@ -61,7 +61,7 @@ test('a stop before the answer has begun ends the run once it has, and the reque
   const exchange = await next();
   const stopping = stop();
   await expect(answer).rejects.toMatchObject({ name: 'AbortError' });
-  // Leaving does not take the stop back.
+  // Aborting the request doesn't cancel the stop.
   left.abort();
   begin(exchange.response, stopUrl);
   await Promise.all([stopping, closed(exchange)]);
@@ -77,7 +77,7 @@ test('an abort closes the connection, and the run continues', async () => {
   const reading = (await answer).text();
   left.abort(new Error('unmounted'));
   await Promise.all([expect(reading).rejects.toThrow('unmounted'), closed(exchange)]);
-  // A stop would have come before this.
+  // A stop would have arrived before this request.
   await globalThis.fetch(`${stopUrl}&of=later`);
   expect(asked).toEqual([{ method: 'GET', url: '/stop?signature=s&of=later' }]);
 });

@@ -12,11 +12,11 @@ import {
 import { BODY, CREDENTIAL, STRANGER } from '../proxy/run-deployment.ts';
 import { cuttingProxy } from './cutting-proxy.ts';
 
-/** A task whose first step is answered. `urls`: the endpoints. */
+/** A task whose first step has been answered. `urls` are the endpoints. */
 async function begin(urls: readonly string[], options: TaskOptions = {}): Promise<Task> {
   const made = task('T23', { endpoints: urls, backoffMs: 1, ...options });
   await (await askNth(made, urls[0] ?? '', 1)).text();
-  // The task is noted behind its answer.
+  // The task is stored shortly after its answer.
   await vi.waitFor(() => made.show());
   return made;
 }
@@ -28,7 +28,7 @@ const askNth = (made: Task, url: string, nth: number, headers = CREDENTIAL): Pro
     body: BODY.replace('"hi"', `"hi ${nth}"`),
   });
 
-/** The next progress of which this holds. */
+/** The next progress that satisfies `holds`. */
 async function until(
   watching: AsyncGenerator<TaskProgress, void>,
   holds: (progress: TaskProgress) => boolean,
@@ -46,7 +46,7 @@ async function all(watching: AsyncIterable<TaskProgress>): Promise<TaskProgress[
   return told;
 }
 
-/** A task that is over: nine steps, of which one failed, and two tool calls. */
+/** Makes a finished task: nine steps, one of them failed, and two tool calls. */
 async function overTask({ replica, provider }: TaskDeployment): Promise<void> {
   await answerSteps(replica, 8);
   provider.manner = 'refuses';

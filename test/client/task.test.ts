@@ -19,7 +19,7 @@ interface Asked {
 const refusal = (status: number, code: string) =>
   Response.json({ error: { message: `It is ${code}.`, code } }, { status });
 
-/** A task that was asked for by one request, and what is asked of Holdfast about its calls. */
+/** A task with one request made, and the requests that it has sent to Holdfast about its tool calls. */
 async function taskWith(answer: (asked: Asked) => Response | Promise<Response>, options: TaskOptions = {}) {
   const asked: Asked[] = [];
   const fetch = async (input: string | URL | Request, init: RequestInit = {}) => {
@@ -125,7 +125,7 @@ describe('a tool', () => {
     const [claim, result] = asked;
     expect(claim?.body).toEqual({ claim: expect.any(String) as string, hold_ms: 7, repeat: 'never' });
     expect(result?.body).toEqual({ claim: claim?.body.claim, result: { sent: true } });
-    // The credential and whatever else names the owner, and nothing that was the request's alone.
+    // Only the headers that identify the owner: the credential and any others. The rest belonged to the request alone.
     expect(Object.fromEntries(claim?.headers ?? [])).toEqual({
       authorization: 'Bearer sk-1',
       'x-user': 'ann',
@@ -290,7 +290,7 @@ describe('a call', () => {
     ];
     const keys = await keysFor(CALL, ...others);
     expect(new Set(keys).size).toBe(6);
-    // In another process, the second of those that say the same is the second again.
+    // In another process, the second of two identical calls gets the same key as here.
     expect(await keysFor(CALL, CALL)).toEqual([keys[0], keys[5]]);
   });
 

@@ -13,10 +13,13 @@ const TEXT = Array.from({ length: 30 }, (_, index) => `w${index} à 満潮`).joi
 const MESSAGES = [{ role: 'user', content: 'Tides?' }];
 const LEASE_MS = 300;
 
-/** What the store of the first replica fails at: with the lease, only that replica knows the run at all. */
+/**
+ * Which store operation fails on the first replica. If it can't acquire the lease, no other replica knows the run at
+ * all.
+ */
 type Failure = 'append' | 'acquire';
 
-/** Two replicas, of which the first cannot store anything and is lost once its client has read so much. */
+/** Two replicas. The first one can't store anything, and is lost once its client has read up to `until`. */
 async function deployment(until: string, failure: Failure) {
   const provider = await startProvider({
     scripts: { '*': { parts: [{ text: TEXT }] } },

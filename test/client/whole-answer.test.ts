@@ -32,7 +32,7 @@ describe('a request that asks for no stream', () => {
     expect(second?.headers['idempotency-key']).toBe(first?.headers['idempotency-key']);
     expect(second?.headers.authorization).toBe('Bearer client-key');
     expect(second?.headers['holdfast-resume']).toBeUndefined();
-    // The next request does not begin with the one that failed.
+    // The next request starts with the replica that worked.
     await fetch(url, request({ body }));
     expect(replicas(fleet)).toEqual([0, 1, 1]);
   });
@@ -62,7 +62,7 @@ describe('a request that asks for no stream', () => {
     await fleet.requested(1);
     controller.abort();
     await expect(fetching).rejects.toMatchObject({ name: 'AbortError' });
-    // A request that was to be sent before this one would have come before it.
+    // An unwanted request would have arrived before this one.
     fleet.script(WHOLE);
     await fetch(fleet.chatUrl, request({ body }));
     expect(replicas(fleet)).toEqual([0, 0]);

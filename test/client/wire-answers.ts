@@ -1,10 +1,10 @@
 import { DONE } from './answers.ts';
 
-/** A short answer on one wire. Payloads whose events have names begin with these. */
+/** A short answer on one wire. On wires with named events, each payload starts with its type. */
 export interface WireAnswer {
   readonly path: string;
   readonly events: readonly string[];
-  /** What may come in place of the last event. */
+  /** Other events that may end the answer. */
   readonly otherEnds: readonly string[];
 }
 

@@ -99,7 +99,7 @@ describe('the last event on /v1/responses', () => {
     '{"type":"response.output_text.delta","delta":"{\\"type\\":\\"error\\"}"}',
     '{"type":"response.completed"',
     'null "error"',
-    // `response.failed` comes after it.
+    // `response.failed` follows this event.
     '{"type":"error","error":{"message":"m"}}',
   ])('not %s', (payload) => {
     expect(isLast('/v1/responses', payload)).toBe(false);

@@ -7,10 +7,10 @@ import type { Snippet } from './pages.ts';
 
 const run = promisify(execFile);
 
-/** A load balancer, or why this machine has none. */
+/** The path of a load balancer, or why this machine has none. */
 export const balancer = (name: 'haproxy' | 'nginx') => debianProgram(name);
 
-/** The hosts that the examples name cannot be resolved here. */
+/** The hostnames in the examples don't resolve here. */
 const here = (code: string): string => code.replace(/\bholdfast-\d(?=:)/g, '127.0.0.1');
 
 export async function haproxy({ code }: Snippet, directory: string): Promise<Missing | undefined> {
@@ -31,7 +31,7 @@ export async function nginx({ code }: Snippet, directory: string): Promise<Missi
   return undefined;
 }
 
-/** What is a part of a configuration by itself, in what is around it. */
+/** Wraps a fragment of an nginx configuration in the blocks it needs to stand alone. */
 export function asWhole(code: string, directory: string): string {
   if (/^\s*events\b/m.test(code)) return code;
   const http = /^\s*http\b/m.test(code) ? code : `http {\naccess_log off;\n${code}\n}`;

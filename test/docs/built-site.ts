@@ -18,7 +18,7 @@ const TYPES: Readonly<Record<string, string>> = {
   '.svg': 'image/svg+xml',
 };
 
-/** What the site is built with, or why it cannot be. */
+/** Builds the site; or why this machine can't. */
 export async function siteBuilder(): Promise<
   { readonly build: (directory: string) => Promise<void> } | Missing
 > {
@@ -31,7 +31,7 @@ export async function siteBuilder(): Promise<
   };
 }
 
-/** The site in a directory, at an address as that of GitHub Pages. */
+/** The built site in a directory, served at an address like that of GitHub Pages. */
 export class BuiltSite {
   readonly directory: string;
   readonly #server: Server;
@@ -58,7 +58,7 @@ export class BuiltSite {
     return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
   }
 
-  /** Paths of its pages. */
+  /** The paths of its pages. */
   get pages(): ReadonlySet<string> {
     return new Set(globSync('**/*.html', { cwd: this.directory }));
   }
@@ -67,7 +67,7 @@ export class BuiltSite {
     return readFileSync(join(this.directory, path), 'utf8');
   }
 
-  /** The file that is shown at a path; undefined where there is none. */
+  /** The file served for a path; `undefined` if there is none. */
   fileAt(path: string): string | undefined {
     return fileAt(this.directory, path);
   }

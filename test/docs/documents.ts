@@ -13,7 +13,7 @@ import { ROOT, type Snippet } from './pages.ts';
 
 export const json = ({ code }: Snippet): void => void JSON.parse(code);
 
-/** The site shows drawings of it. */
+/** The site shows diagrams as drawings made in advance. */
 export function mermaid({ code }: Snippet): void {
   expect(descriptionOf(code)).toMatch(/\.$/);
   for (const scheme of SCHEMES) {
@@ -22,7 +22,7 @@ export function mermaid({ code }: Snippet): void {
   }
 }
 
-/** A kind of document is told by the keys at its top. */
+/** The top-level keys tell what kind of document it is. */
 export async function yaml({ code }: Snippet, directory: string): Promise<Missing | undefined> {
   let missing: Missing | undefined;
   const documents = parseAllDocuments(code);
@@ -48,16 +48,16 @@ export async function yaml({ code }: Snippet, directory: string): Promise<Missin
 const hasOnly = (tree: object, keys: readonly string[]): boolean =>
   Object.keys(tree).every((key) => keys.includes(key));
 
-/** The API server of test/kubernetes says more of it. */
+/** test/kubernetes validates the manifests against an API server. */
 function kubernetes(tree: Record<string, unknown>): void {
   expect(tree).toMatchObject({ apiVersion: expect.any(String), kind: expect.any(String) });
   if (tree.kind !== 'Kustomization') expect(tree.metadata).toMatchObject({ name: expect.any(String) });
 }
 
-/** Those of webhooks have a form of their own. */
+/** Webhook secrets have their own format. */
 const WEBHOOK_SECRET = `whsec_${Buffer.alloc(24).toString('base64')}`;
 
-/** As `holdfast check` would have it. A part of a file is completed by what has to be in every one. */
+/** Checks it as `holdfast check` does. A fragment gets the settings that every configuration needs. */
 function configuration(code: string, directory: string): void {
   const file = join(mkdtempSync(join(directory, 'configuration-')), 'holdfast.yaml');
   writeFileSync(file, code);
@@ -101,13 +101,13 @@ function compose({ services }: Record<string, unknown>): void {
       throw new Error('a service without image');
 }
 
-/** LiteLLM itself reads them in test/compositions. */
+/** test/compositions has LiteLLM itself read them. */
 function litellm({ model_list }: Record<string, unknown>): void {
   const model = { model_name: expect.any(String), litellm_params: { model: expect.any(String) } };
   expect(model_list).toMatchObject(Array(Object(model_list).length).fill(model));
 }
 
-/** Messages of HTTP: a start line, headers, and a body of JSON if there is one. */
+/** HTTP messages: a start line, headers and, optionally, a JSON body. */
 export function http({ code }: Snippet): void {
   const [head = '', body = ''] = code.trimEnd().split('\n\n');
   const [start = '', ...headers] = head.split('\n');

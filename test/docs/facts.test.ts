@@ -11,13 +11,13 @@ const read = (path: string): string => readFileSync(join(ROOT, path), 'utf8');
 const { properties }: Schema = CONFIGURATION_SCHEMA;
 const keysOf = (section: string): Readonly<Record<string, Schema>> => properties?.[section]?.properties ?? {};
 
-/** `10 s`, `30 min`. */
+/** Parses `10 s` or `30 min`. */
 function milliseconds(duration: string): number {
   const [, count, unit = ''] = /^(\d+) (s|min)$/.exec(duration) ?? [];
   return Number(count) * ({ s: 1000, min: 60_000 }[unit] ?? Number.NaN);
 }
 
-/** The cell after the one with this key, in a table of the page. */
+/** The cell `column` columns after the one with this key, in one of the page's tables. */
 function stated(page: string, key: string, column: number): string {
   const row = read(page)
     .split('\n')

@@ -17,14 +17,14 @@ import { snippet } from './pages.ts';
 
 const PAGE = 'docs/gateway.md';
 const REQUESTS = 20;
-/** Longer than it takes a busy machine to pass three events on. */
+/** Longer than a busy machine needs to pass three events on. */
 const SILENCE_MS = 3000;
 const TEXT = 'A holdfast is the organ with which kelp grips the rock.';
 
 const redis = await redisBinary();
 const [haproxy, nginx] = await Promise.all([balancer('haproxy'), balancer('nginx')]);
 
-/** The replicas of the page, on free ports. */
+/** Starts the page's replicas, on free ports. */
 async function startReplicas(count: number) {
   if ('missing' in redis) throw new Error(redis.missing);
   const server = await RedisServer.start({ binary: redis.path });
@@ -107,7 +107,7 @@ async function start(name: keyof typeof BALANCERS, replicas: readonly HoldfastPr
 async function stop(child: ChildProcess): Promise<void> {
   if (child.exitCode !== null) return;
   const exited = new Promise((resolve) => child.once('exit', resolve));
-  // Of both it means: at once, workers included.
+  // Both programs take SIGTERM as an immediate stop, for their workers as well.
   child.kill('SIGTERM');
   await exited;
 }
@@ -156,7 +156,7 @@ describe.each(['haproxy', 'nginx'] as const)('%s, as the page has it', (name) =>
     const { provider, replicas } = await startReplicas(2);
     const url = await start(name, replicas);
     provider.respond(() => ({ parts: [{ text: TEXT }] }));
-    // Until the checks have found both, requests are turned away.
+    // The gateway refuses requests until its health checks have found both replicas.
     while ((await ask(url, 'Are you there?')).status !== 200) await setImmediate();
     const [first, second] = replicas;
     const stopped = first?.stop();

@@ -13,7 +13,7 @@ const pageAt = (path: string): Page => {
   return page;
 };
 
-/** What is wrong with a link; undefined if nothing is. */
+/** What is wrong with a link; `undefined` if nothing is. */
 function fault(page: Page, target: string): string | undefined {
   if (/^[a-z]+:/.test(target)) return externalFault(target);
   const [path = '', anchor] = target.split('#');
@@ -81,7 +81,7 @@ describe('links', () => {
       }
     };
     visit('README.md');
-    // A link to a directory shows its README.
+    // A link to a directory leads to its README.
     for (const path of [...reached]) visit(`${path.replace(/\/$/, '')}/README.md`);
     expect(all.map(({ path }) => path).filter((path) => !reached.has(path))).toEqual([]);
   });

@@ -1,6 +1,5 @@
 import { type Page, withoutCode } from './pages.ts';
 
-/** A link of a page, with the line it is on. */
 export interface Link {
   readonly target: string;
   readonly line: number;
@@ -11,9 +10,9 @@ const INLINE = /!?\[(?:[^[\]]|\[[^[\]]*\])*\]\(<?([^)\s>]+)>?(?:\s+"[^"]*")?\)/g
 const REFERENCE = /^\s{0,3}\[[^\]]+\]:\s+<?(\S+?)>?$/gm;
 const BARE = /<(https?:[^>\s]+)>/g;
 
-/** Links and images, in Markdown's notations. */
+/** Links and images, in every Markdown notation. */
 export function linksOf({ text }: Page): Link[] {
-  // Code in the text of a link stays one character long, so that lines are counted right.
+  // Keep one character for inline code within a link, and keep its newlines, so that line numbers stay right.
   const prose = withoutCode(text).replace(
     INLINE_CODE,
     (code) => `\`${code.replace(/[^\n]/g, 'x').slice(2)}\``,
@@ -26,7 +25,7 @@ export function linksOf({ text }: Page): Link[] {
   );
 }
 
-/** Places that a link can lead to after its `#`: headings, as GitHub names them, and anchors that are set by hand. */
+/** The anchors that links can point to: headings, named as GitHub names them, and anchors set by hand. */
 export function anchorsOf({ text }: Page): Set<string> {
   const anchors = new Set<string>();
   const prose = withoutCode(text);

@@ -4,22 +4,22 @@ import { fileURLToPath } from 'node:url';
 
 export const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 
-/** A page of the documentation, by its path in the repository. */
+/** A documentation page; `path` is relative to the repository. */
 export interface Page {
   readonly path: string;
   readonly text: string;
 }
 
-/** A fenced block of code. */
+/** A fenced code block. */
 export interface Snippet {
   readonly page: string;
-  /** Of its first line of code. */
+  /** The number of its first line of code. */
   readonly line: number;
   readonly language: string;
   readonly code: string;
 }
 
-/** Everything that is written for people. */
+/** All pages written for people. */
 export function pages(): Page[] {
   const packages = [
     'clients/*/README.md',
@@ -35,7 +35,7 @@ export function snippetsOf({ path, text }: Page): Snippet[] {
   const snippets: Snippet[] = [];
   const lines = text.split('\n');
   for (let at = 0; at < lines.length; at++) {
-    // Also those that belong to an item of a list.
+    // The indent allows for code blocks within list items.
     const [, indent = '', fence, language = ''] = /^( *)(`{3,}|~{3,})(.*)$/.exec(lines[at] ?? '') ?? [];
     if (fence === undefined) continue;
     const end = lines.indexOf(indent + fence, at + 1);
@@ -47,7 +47,7 @@ export function snippetsOf({ path, text }: Page): Snippet[] {
   return snippets;
 }
 
-/** The text without its blocks of code, line by line in its place. */
+/** Blanks out code blocks but keeps line numbers. */
 export function withoutCode(text: string): string {
   const fences = text.replace(/^( *(?:`{3,}|~{3,})).*\n[\s\S]*?^\1$/gm, (block) =>
     block.replace(/[^\n]/g, ''),
@@ -55,7 +55,7 @@ export function withoutCode(text: string): string {
   return fences.replace(/<!--[\s\S]*?-->/g, (comment) => comment.replace(/[^\n]/g, ''));
 }
 
-/** The first one of a page with this language and, if given, these words in it. */
+/** The code of the page's first block in this language that contains `words`. */
 export function snippet(page: string, language: string, words = ''): string {
   const text = readFileSync(join(ROOT, page), 'utf8');
   const found = snippetsOf({ path: page, text }).find(

@@ -10,10 +10,10 @@ import { ANSWER, type StandIn } from './stand-in.ts';
 
 const run = promisify(execFile);
 const PATIENCE_MS = 100_000;
-/** SDKs refuse to start without. */
+/** The SDKs refuse to start without API keys. */
 const KEYS = { OPENAI_API_KEY: 'sk-test', AZURE_OPENAI_API_KEY: 'sk-test', ANTHROPIC_API_KEY: 'sk-test' };
 
-/** Runs it to its end; a program that asked the model and prints has to have printed the whole answer. */
+/** Runs a program to its end. A program that asks the model and prints must have printed the whole answer. */
 async function runToEnd(
   standIn: StandIn,
   code: string,
@@ -39,7 +39,7 @@ export function javaScript({ code, language }: Snippet, standIn: StandIn): Promi
   return runToEnd(standIn, code, [process.execPath, '--disable-warning=ExperimentalWarning', path]);
 }
 
-/** Needs the client for Python where it is, so nothing has to be installed. */
+/** Uses the Python client from the repository, so there is nothing to install. */
 export async function python({ code }: Snippet, standIn: StandIn): Promise<Missing | undefined> {
   const environment = await pythonEnvironment();
   if ('missing' in environment) return environment;

@@ -10,7 +10,7 @@ const run = promisify(execFile);
 const PAGE = 'docs/adding-a-provider.md';
 const PATIENCE_MS = 300_000;
 
-/** What a reader of the page would have done: two files, and the registry. */
+/** Copies the repository and does what the page asks of its reader: adds two files and an entry in the registry. */
 function withKelpie(directory: string): void {
   const names = readdirSync(ROOT).filter((name) => !['.git', 'node_modules', 'dist'].includes(name));
   for (const name of names) cpSync(join(ROOT, name), join(directory, name), { recursive: true });

@@ -11,7 +11,7 @@ import type { StandIn } from './stand-in.ts';
 const run = promisify(execFile);
 const PATIENCE_MS = 100_000;
 
-/** Commands of the documentation that are not carried out, and why. They have to be commands of a shell all the same. */
+/** Commands that the documentation shows but tests don't run, with the reason. They must still be valid shell. */
 const NOT_CARRIED_OUT: Readonly<Record<string, string>> = {
   docker: 'needs an engine; test/docker carries out the Dockerfile, and runs what comes of it',
   cosign: 'needs an image in a registry',
@@ -21,7 +21,7 @@ const NOT_CARRIED_OUT: Readonly<Record<string, string>> = {
   git: 'needs a repository on the network',
 };
 
-/** What every machine has, and is taken as it is. */
+/** Tools that every machine has. */
 const TOOLS = [
   'bash',
   'cat',
@@ -38,10 +38,10 @@ const TOOLS = [
   'tr',
   'true',
 ];
-/** Those that a machine may lack; they are installed when an example needs them. */
+/** Tools that a machine may lack; installed if an example needs them. */
 const INSTALLED = ['curl', 'jq', 'openssl'];
 
-/** Runs a block of commands, with programs of our own in the place of those that a user would have installed. */
+/** Runs a block of commands, with stand-ins for the programs that a user would have installed. */
 export async function shell({ page, code }: Snippet, standIn: StandIn): Promise<Missing | undefined> {
   const directory = standIn.program();
   const bin = join(directory, '.bin');
@@ -49,7 +49,7 @@ export async function shell({ page, code }: Snippet, standIn: StandIn): Promise<
   for (const name of INSTALLED.filter((each) => new RegExp(`\\b${each}\\b`).test(code))) {
     const program = await debianProgram(name);
     if ('missing' in program) return program;
-    // What fails on the other side has to fail here.
+    // Make curl fail on HTTP errors, so that a failing request fails the example.
     const options = name === 'curl' ? '--silent --show-error --fail-with-body' : '';
     writeProgram(join(bin, name), `exec ${program.path} ${options} "$@"`);
   }
@@ -57,8 +57,8 @@ export async function shell({ page, code }: Snippet, standIn: StandIn): Promise<
     const helm = await helmBinary();
     if ('missing' in helm) return helm;
     cpSync(join(ROOT, 'helm'), join(directory, 'helm'), { recursive: true });
-    // There is no cluster to install in: what would be, and whether it can be made of these words. test/kubernetes has one to
-    // test a release in.
+    // Without a cluster to install into, render the chart with the same arguments. test/kubernetes tests a release in a
+    // real one.
     writeProgram(
       join(bin, 'helm'),
       `if [ "$1" = test ]; then exit 0; fi\nif [ "$1" = install ]; then shift; set -- template --kube-version ${KUBERNETES} "$@"; fi\nexec ${helm.path} "$@"`,
@@ -73,7 +73,7 @@ export async function shell({ page, code }: Snippet, standIn: StandIn): Promise<
   return undefined;
 }
 
-/** What a shell replaces in the examples. */
+/** The environment variables that the examples use. */
 const KEYS = {
   OPENAI_API_KEY: 'sk-test',
   ANTHROPIC_API_KEY: 'sk-test',
@@ -83,13 +83,13 @@ const KEYS = {
   IMAGE: 'holdfast',
 };
 
-/** Of a session with a prompt only what was typed. */
+/** For a block that shows a shell session, keep only the commands. */
 function commandsOf(code: string): string {
   const typed = code.split('\n').filter((line) => line.startsWith('$ '));
   return typed.length > 0 ? `${typed.map((line) => line.slice(2)).join('\n')}\n` : code;
 }
 
-/** Files that the page shows: blocks that begin with their name as a comment. */
+/** Writes the files that the page shows: code blocks whose first line is a comment with a file name. */
 function writeFiles(page: string, directory: string, standIn: StandIn): void {
   const text = readFileSync(join(ROOT, page), 'utf8');
   for (const { code } of snippetsOf({ path: page, text })) {
@@ -112,7 +112,7 @@ function writePrograms(directory: string, bin: string): void {
   const scriptIs = (name: string) =>
     `'${process.execPath}' --eval 'if (!require("${ROOT}/package.json").scripts[process.argv[1]]) throw process.argv[1]' -- ${name}`;
 
-  // A server is only started, on ports that are free.
+  // Start servers on free ports, and stop them once they listen.
   program(
     '.bin/holdfast',
     `if [[ "\${1:-}" =~ ^(serve|chaos)$ ]]; then\n  exec '${process.execPath}' '${ROOT}/test/docs/until-listening.ts' "$@"\nfi\nexec ${command} "$@"`,
@@ -122,7 +122,7 @@ function writePrograms(directory: string, bin: string): void {
     '.bin/npm',
     [
       'case "$1" in',
-      // Of those that a test run is part of, only that there are such scripts.
+      // Scripts that would run the tests again are only looked up.
       `  test) ${scriptIs('test')};;`,
       `  run) ${scriptIs('"$2"')};;`,
       '  start) shift; [ $# = 0 ] || shift; exec holdfast serve "$@";;',
@@ -138,25 +138,25 @@ function writePrograms(directory: string, bin: string): void {
     [
       'case "$1" in',
       '  dist/cli.js) shift; exec holdfast "$@";;',
-      // It writes to the repository; test/config/reference.test.ts runs it.
+      // Don't run it, as it writes to the repository; test/config/reference.test.ts does.
       `  scripts/*) [ -f '${ROOT}'/"$1" ];;`,
       `  packages/*) cd '${ROOT}'; exec '${process.execPath}' "$@";;`,
       `  *) exec '${process.execPath}' "$@";;`,
       'esac',
     ].join('\n'),
   );
-  // Tests that tests would run: only whether they are there.
+  // Running vitest here would nest test runs: only check that the files exist.
   program(
     '.bin/vitest',
     `[ "$1" = run ]\ncase "$2" in -t) ;; --config) [ -e '${ROOT}'/"$3" ] && [ -e '${ROOT}'/"$4" ];; *) [ -e '${ROOT}'/"$2" ];; esac`,
   );
   program('.ci/run', `[ -x '${ROOT}/.ci/run' ]`);
-  // test/client-python makes such an environment and runs the tests of the package in it.
+  // test/client-python creates this environment and runs the package's tests in it.
   program('.bin/python', '[ "$1 $2" = "-m venv" ]');
   program('.venv/bin/python', '[ "$1 $2" = "-m pytest" ]');
   program('.venv/bin/pip', `[ -f '${ROOT}/test/e2e/python/requirements.txt' ]`);
   mkdirSync(join(directory, 'clients/python'), { recursive: true });
-  // Paths of the repository that they name have to be there, though.
+  // Check that any paths of the repository they name exist.
   const exists = `[ -e '${ROOT}'/"$word" ] || { echo "no $word" >&2; exit 1; }`;
   const named = `for word in "$@"; do\ncase "$word" in helm/*|./helm/*|docs/*) ${exists};; esac\ndone`;
   for (const name of Object.keys(NOT_CARRIED_OUT)) program(`.bin/${name}`, named);

@@ -7,11 +7,11 @@ import { BrowserPage } from '../status/browser-page.ts';
 import { BuiltSite, siteBuilder } from './built-site.ts';
 import { pages, snippetsOf } from './pages.ts';
 
-/** It is installed first where it never was. */
+/** Allows for the site builder's installation on the first run. */
 const BUILD_LIMIT_MS = 300_000;
 const LIMIT_MS = 120_000;
 const PHONE = { width: 400, height: 900 };
-/** Each has something of its own: a hero, diagrams, wide tables, many headings, code in several languages. */
+/** Each page has something the others lack: a hero, diagrams, wide tables, many headings, code in several languages. */
 const SAMPLE = ['/', '/docs/how-recovery-works', '/docs/recovery', '/docs/api', '/docs/start'];
 
 const builder = await siteBuilder();
@@ -19,7 +19,7 @@ const chromium = await chromiumCommand();
 
 describe('the site', needs(builder), () => {
   let site: BuiltSite;
-  // Vitepress fails where a link leads to a page that does not exist.
+  // Vitepress fails to build if a link leads to a page that doesn't exist.
   beforeAll(async () => {
     if ('build' in builder) site = await BuiltSite.build(builder.build);
   }, BUILD_LIMIT_MS);
@@ -78,7 +78,7 @@ describe('the site', needs(builder), () => {
     const open = async (path: string, size?: { width: number; height: number }): Promise<BrowserPage> => {
       if (!('command' in chromium)) throw new Error(chromium.missing);
       const page = await BrowserPage.open(chromium.command, site.url + path, size);
-      // What is clicked before the application is there does nothing.
+      // Clicks do nothing until the application has mounted.
       await page.until("document.querySelector('#app')?.__vue_app__ !== undefined");
       return page;
     };

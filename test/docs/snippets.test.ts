@@ -12,23 +12,23 @@ import { javaScript, python } from './programs.ts';
 import { shell } from './shell.ts';
 import { StandIn } from './stand-in.ts';
 
-/** The first programs of a run load their libraries from a disk that others use, too. */
+/** The first programs load their libraries from a busy disk. */
 const PATIENCE_MS = 120_000;
 
 let standIn: StandIn;
 beforeAll(async () => {
   standIn = await StandIn.start();
 }, PATIENCE_MS);
-// Where it is not installed it is built, which takes longer than a block may.
+// If Helm isn't installed, building it takes longer than the limit for a code block.
 beforeAll(helmBinary, BUILD_LIMIT_MS);
 afterAll(() => standIn.close());
 
 const scratch = (): string => mkdtempSync(join(standIn.directory, 'scratch-'));
 
-/** Throws or rejects if something is wrong; tells what this machine lacks for it to be said. */
+/** Throws or rejects if the block is wrong; returns what this machine lacks if it can't be checked. */
 type Check = (snippet: Snippet) => unknown;
 
-/** What has to be true of a block, by its language. A block in another language, or in none, is a failure. */
+/** The check for each language. A block in any other language, or in none, fails. */
 const LANGUAGES: Readonly<Record<string, Check>> = {
   sh: (snippet) => shell(snippet, standIn),
   bash: (snippet) => shell(snippet, standIn),
@@ -43,11 +43,11 @@ const LANGUAGES: Readonly<Record<string, Check>> = {
   redis: (snippet) => redis(snippet),
   haproxy: (snippet) => haproxy(snippet, scratch()),
   nginx: (snippet) => nginx(snippet, scratch()),
-  /** For people: output, diagrams, sentences. */
+  /** Text for people: output, diagrams, sentences. */
   text: () => {},
 };
 
-/** Sources of the repository that do not exist: test/docs/provider-page.test.ts puts them where they belong. */
+/** Source files that don't exist in the repository; test/docs/provider-page.test.ts creates and checks them. */
 const isSource = ({ page }: Snippet): boolean => page === 'docs/adding-a-provider.md';
 
 const isMissing = (lacks: unknown): lacks is Missing => isObject(lacks) && 'missing' in lacks;

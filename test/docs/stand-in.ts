@@ -7,17 +7,17 @@ import { redisBinary } from '../redis/binaries.ts';
 import { RedisServer } from '../redis/redis-server.ts';
 import { ROOT } from './pages.ts';
 
-/** What the model says to every client, cut once on the way. */
+/** The model's answer to every client, cut once along the way. */
 export const ANSWER = 'A holdfast is the organ with which kelp grips the rock.';
 const CUT = { kind: 'reset', at: { event: 9 } } as const;
 
-/** Replicas that the documentation gives names to. */
+/** Addresses of replicas in the documentation. */
 const REPLICA = /https?:\/\/(127\.0\.0\.1|localhost|holdfast(-\d)?|load-balancer|gateway)(:8080)(?!\d)/g;
 const ADMIN = /https?:\/\/(127\.0\.0\.1|localhost|holdfast(-\d)?):9090(?!\d)/g;
 const PROVIDER = /https:\/\/(api\.openai\.com|api\.anthropic\.com|llm\.example\.com)\/v1/g;
 const REDIS = /redis:\/\/(?:[\w-]+:[^@\s]+@)?redis(?::6379)?/g;
 
-/** What the pages speak of, as it can be had in a test: a provider that fails, a replica before it, a Redis. */
+/** A working version of what the pages describe: a provider that fails, a replica in front of it, and Redis. */
 export class StandIn {
   readonly directory: string;
   readonly #provider: Provider;
@@ -30,13 +30,13 @@ export class StandIn {
     this.#holdfast = holdfast;
     this.#redis = redis;
     this.directory = mkdtempSync(join(tmpdir(), 'holdfast-docs-'));
-    // Programs find what the repository has installed, and the package itself as one of them.
+    // Let programs import what the repository has installed, and the package itself.
     const modules = join(this.directory, 'node_modules');
     mkdirSync(modules);
     for (const name of readdirSync(join(ROOT, 'node_modules')))
       if (!name.startsWith('.')) symlinkSync(join(ROOT, 'node_modules', name), join(modules, name));
     symlinkSync(ROOT, join(modules, 'holdfast'));
-    // What its package has is compiled from the same source.
+    // The client package is compiled from the same source.
     const client = join(modules, 'holdfast-client');
     mkdirSync(client);
     symlinkSync(join(ROOT, 'clients/javascript/package.json'), join(client, 'package.json'));
@@ -46,7 +46,7 @@ export class StandIn {
   static async start(): Promise<StandIn> {
     const binary = await redisBinary();
     const provider = await startProvider();
-    // Every request is an attempt of the answer that the first ones did not get whole.
+    // Cut every request for a new answer, and complete those that continue one.
     provider.respond((request) => {
       const isCut = !JSON.stringify(request.body).includes(ANSWER.slice(0, 10));
       return {
@@ -63,7 +63,7 @@ export class StandIn {
     return new StandIn(provider, holdfast, redis);
   }
 
-  /** Requests that were made for answers so far. */
+  /** How many requests for answers the provider has received. */
   get requests(): number {
     return this.#provider.requests.length;
   }
@@ -72,7 +72,7 @@ export class StandIn {
     return this.#redis?.port;
   }
 
-  /** The same text, with addresses at which something is to be reached here. */
+  /** Replaces the addresses in a text with the ones that work here. */
   located(text: string): string {
     return text
       .replace(REPLICA, new URL(this.#holdfast.url).origin)
@@ -81,7 +81,7 @@ export class StandIn {
       .replace(REDIS, this.#redis ? `redis://127.0.0.1:${this.#redis.port}` : '$&');
   }
 
-  /** An empty directory from which the packages are found. */
+  /** Creates an empty directory from which Node resolves the packages. */
   program(): string {
     const directory = join(this.directory, `program-${this.#programs++}`);
     mkdirSync(directory);

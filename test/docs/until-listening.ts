@@ -1,4 +1,5 @@
-// Runs a server as the words say, but on free ports, until it listens. Exits with 1 if it never does.
+// Starts the server that the arguments describe, but on free ports, and exits once it listens. Exits with 1 if it never
+// does.
 import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';

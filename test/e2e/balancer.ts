@@ -2,8 +2,8 @@ import { once } from 'node:events';
 import net, { type AddressInfo, type Socket } from 'node:net';
 
 /**
- * One address for several replicas, as a load balancer in front of them has it: every connection goes to the first of
- * them that takes it, and breaks when that one breaks.
+ * A single address for several replicas, as behind a load balancer. Each connection goes to the first replica that
+ * accepts it, and breaks when that replica breaks.
  */
 export class Balancer {
   readonly #server: net.Server;
@@ -13,7 +13,7 @@ export class Balancer {
     this.#server = net.createServer((client) => void this.#join(client, ports));
   }
 
-  /** `urls`: of the replicas, in order of preference. */
+  /** `urls` lists the replicas in order of preference. */
   static async open(urls: readonly string[]): Promise<Balancer> {
     const balancer = new Balancer(urls.map((url) => Number(new URL(url).port)));
     balancer.#server.listen(0, '127.0.0.1');

@@ -55,7 +55,7 @@ if ('missing' in chromium) {
     const opened = openPage(command, `${origin}/`);
     onTestFinished(() => opened.close());
     const report = await Promise.race([reported.promise, opened.ended]);
-    // Chromium hides what it was answered with.
+    // Chromium hides the status and body from the page.
     expect(report.refused).toEqual({
       preflighted: 'TypeError',
       simple: 'TypeError',

@@ -30,7 +30,7 @@ interface Turn {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** Asks in a conversation that is marked for the prompt cache; the name of the upstream that answers. */
+/** Asks within a conversation that is marked for the prompt cache. Returns the name of the upstream that answers. */
 async function ask(question: string, { model = 'claude-opus-5', headers = {} }: Turn = {}): Promise<string> {
   const response = await fetch(`${deployment.holdfast.url}/messages`, {
     method: 'POST',
@@ -49,7 +49,10 @@ async function ask(question: string, { model = 'claude-opus-5', headers = {} }: 
   return response.headers.get('holdfast-upstream') ?? '';
 }
 
-/** A conversation whose first target answers, then fails for longer than its cache is kept, while the second answers. */
+/**
+ * Moves a conversation to the second target: the first one answers, lets its cache expire, and then fails once, so that
+ * the second one answers.
+ */
 async function moved(question: string, turn: Turn): Promise<void> {
   deployment.plan(question, { first: WORKS, second: WORKS });
   expect(await ask(question, turn)).toMatch(/^first_/);

@@ -23,7 +23,7 @@ const binary = await redisBinary();
 const redis = 'missing' in binary ? undefined : await RedisServer.start({ binary: binary.path });
 afterAll(() => redis?.stop());
 
-/** What the provider is asked for one answer that is cut: the role of the last message of each request, and the text. */
+/** The requests that an answer takes (the role of the last message of each) and the text that the client gets. */
 async function ask(deployment: Deployment, holdfast: HoldfastProcess, question: string, plan: Plan) {
   deployment.plan(question, plan);
   const { text } = await rawAnswer(holdfast.url, streamRequest(MODEL, question));
@@ -59,10 +59,10 @@ describe.each(stores)('what was learnt of a model, with %s', (_, checkpoint) => 
     const secret = 't'.repeat(32);
     const deployment = await Deployment.start({ secret, checkpoint: { ...checkpoint }, replicas: 2 });
     onTestFinished(() => deployment.close());
-    // It has looked for what is known, and found nothing.
+    // This replica has looked for stored capabilities and found none.
     await ask(deployment, deployment.other, 'uncut', { parts: [{ text: TEXT }] });
     await ask(deployment, deployment.holdfast, 'cut here', cut('obedient', 7));
-    // Too short a prefix to try anything with: only for a target that is known to be exact it is one.
+    // The prefix is too short to try an unknown target with, so a prefill shows that the target is known to be exact.
     const second = await ask(deployment, deployment.other, 'cut there', cut('obedient', 3));
     expect(second).toEqual({ asked: ['user', 'assistant'], text: TEXT });
   });
@@ -79,7 +79,7 @@ test('a probe is made once, at the first cut of all, and is not made again after
   const exact = { asked: ['user', 'assistant'], text: TEXT };
 
   const questions = Array.from({ length: 6 }, (_, index) => `at once ${index}`);
-  // Too short a prefix to try anything with: it is asked by prefill because of the probe.
+  // The prefix is too short to try an unknown target with, so a prefill shows that the probe has taken place.
   const answers = await Promise.all(questions.map((each) => ask(deployment, holdfast, each, plan(4))));
   expect(answers).toEqual(questions.map(() => exact));
   expect(deployment.requests(PROBE.question)).toHaveLength(1);

@@ -12,10 +12,10 @@ const TEXT = 'The tide comes in twice a day, and what holds fast to the rock is 
 /** After the role and `The tide comes in twice`. */
 const IN_TEXT = { event: 6 } as const;
 const RETRY_AFTER_MAX_S = 2;
-/** Two clocks and a timer, each of which may be a millisecond off. */
+/** Two clocks and a timer, each of which may be off by a millisecond. */
 const CLOCK_GRAIN_MS = 3;
 
-/** Listens and never says a word, so that no TLS handshake ends. */
+/** Accepts connections but never writes, so that no TLS handshake finishes. */
 const mute = createServer((socket: Socket) => socket.on('error', () => {}));
 const muteUrl = async (): Promise<string> => {
   await once(mute.listen(0, '127.0.0.1'), 'listening');
@@ -29,7 +29,7 @@ beforeAll(async () => {
     recovery: { retry_after_max_s: RETRY_AFTER_MAX_S },
     upstreams: {
       mute: { base_url: await muteUrl(), clocks: { connect_ms: 200 } },
-      // No process listens on the discard port of a loopback address.
+      // No process listens on the loopback interface's discard port.
       nowhere: { base_url: 'http://127.0.0.1:9/v1' },
     },
   });
@@ -39,7 +39,7 @@ afterAll(async () => {
   await deployment.close();
 });
 
-/** What the log and the metrics say of one interruption. */
+/** The log entry and metrics for one interruption. */
 interface Reported {
   readonly cause: Cause;
   readonly phase: string;
@@ -51,12 +51,12 @@ interface Reported {
 interface Observed {
   readonly answer: RawAnswer;
   readonly interruptions: readonly Reported[];
-  /** Increases of `holdfast_interruptions_total`, by its labels. */
+  /** Increases of `holdfast_interruptions_total`, by label set. */
   readonly counted: Readonly<Record<string, number>>;
   readonly requests: number;
 }
 
-/** One run at a time, so that what was logged and counted meanwhile is about this run. */
+/** Runs one request at a time, so that the log lines and metrics in between belong to it. */
 async function observe(upstream: string, fault: Fault | undefined): Promise<Observed> {
   const question = `${expect.getState().currentTestName}`;
   deployment.plan(question, { parts: [{ text: TEXT }], faults: [fault] });
@@ -297,7 +297,7 @@ describe('what is permanent is not tried again', () => {
     ],
   ];
   test.each(refusals)('%s (%i) reaches the client as it came', async (_name, status, cause, error) => {
-    // White space that no serialiser would put there.
+    // Whitespace that no serialiser would produce.
     const body = `{ "error" :\t${JSON.stringify(error)} }\n`;
     const headers = { 'content-type': 'application/json; charset=UTF-8', 'x-request-id': 'req_42' };
     const { answer, interruptions, counted, requests } = await observe('h1', {

@@ -38,7 +38,7 @@ const modelOf = ({ given, wire }: (typeof CASES)[number]): string => `${wire} ${
 const SHARE = 0.5;
 const REQUESTS = 9;
 
-/** With which the first of a few requests gets its fault, and no other. */
+/** A seed that gives the first of `REQUESTS` requests a fault, and no other. */
 function seedOfFirst(): number {
   const faults = parseFaults({ cut: ['reset'], stall: [], error: [] });
   for (let seed = 0; ; seed++) {
@@ -67,7 +67,7 @@ describe('Holdfast in front of holdfast chaos', () => {
       proxies.set(modelOf(each), await openChaos(provider.url, faults));
     }
     const upstreams = [...proxies].map(([model, { url }], index) => {
-      // Of the others, a busy machine may take longer than that.
+      // The other cases keep the default, since a busy machine may take longer than this.
       const clocks = model.includes('60m') && { clocks: { idle_ms: 300 } };
       return [`chaos-${index}`, { base_url: url, ...clocks }] as const;
     });

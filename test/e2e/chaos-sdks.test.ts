@@ -11,7 +11,7 @@ const QUESTION = {
   stream: true as const,
 };
 
-/** Every kind, with the row that says what it is, wherever it strikes. */
+/** Every kind of fault, with the table row that describes it at any place. */
 const KINDS = [
   ['cut', 'reset', 'cut reset@40'],
   ['cut', 'close', 'cut close@40'],
@@ -21,7 +21,7 @@ const KINDS = [
   ['error', 'rate_limit', 'error rate_limit@40'],
   ['error', 'server_error', 'error server_error@40'],
 ] as const;
-/** 10 % of the 400 characters that are assumed. */
+/** Each place, with the place in the table that it is equivalent to. 10 % assumes an answer of 400 characters. */
 const PLACES = { start: 'start', 40: '40', '10%': '40', tool: 'tool', end: 'end' } as const;
 
 describe.each(KINDS)('--%s %s is the same wherever it strikes', (option, kind, row) => {
@@ -29,7 +29,7 @@ describe.each(KINDS)('--%s %s is the same wherever it strikes', (option, kind, r
     for (const [index, reader] of Object.values(STREAM_READERS).entries()) {
       const [name] = cellsOf(row)[index]?.split(', ') ?? [];
       const [resetName, before] = cellsOf(`cut reset@${sameAs}`)[index]?.split(', ') ?? [];
-      // The place does not come: the answer is whole.
+      // The answer never reaches the place, so it is whole.
       const isMissed = resetName === 'no error';
       const whole = cellsOf('stall 20ms@40')[index]?.split(', ')[1];
       const cell = await seen(reader, [option, `${kind}@${place}`]);

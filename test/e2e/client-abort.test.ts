@@ -16,7 +16,7 @@ const CLIENT_STALL_MS = 2_000;
 let deployment: Deployment;
 beforeAll(async () => {
   deployment = await Deployment.start({
-    // Whatever is not held back would fit.
+    // Large enough that only backpressure holds an answer back.
     limits: { client_stall_ms: CLIENT_STALL_MS, run_bytes: 1024 * MEGABYTE },
     recovery: { retry_after_max_s: 60 },
     flags: ['--inspect=127.0.0.1:0'],
@@ -26,7 +26,7 @@ afterAll(() => deployment.close());
 
 const request = (upstream: Upstream, question: string) => streamRequest(modelOf(upstream), question);
 
-/** Resolves when the run that is logged next has ended. */
+/** Resolves once the log, from line `from` on, says that a run has ended; fails if the run wasn't cancelled. */
 async function cancelled(from: number): Promise<void> {
   const ended = await deployment.holdfast.logged(({ msg }) => msg === 'run ended', from);
   expect(ended.outcome).toBe('cancelled');
@@ -126,9 +126,9 @@ describe('a client that leaves takes its upstream request with it', () => {
 describe('a client that does not read', () => {
   const PIECE = 'x'.repeat(32 * 1024);
   const WHOLE_BYTES = 96 * MEGABYTE;
-  /** What the sockets on the way take by themselves, at the most. */
+  /** The most that the sockets along the way can buffer. */
   const HELD_BYTES_MAX = 32 * MEGABYTE;
-  /** Of what is alive in Holdfast: a part of what those sockets take. */
+  /** The limit for live memory in Holdfast, which holds only part of what those sockets buffer. */
   const GROWTH_BYTES_MAX = 16 * MEGABYTE;
   const parts = Array.from({ length: WHOLE_BYTES / PIECE.length }, () => ({ text: PIECE }));
 
@@ -143,11 +143,11 @@ describe('a client that does not read', () => {
     return heap_bytes + buffers_bytes;
   };
 
-  /** How much the provider could send by the time it could send no more. */
+  /** How much the provider sent before backpressure stopped it. */
   async function sentUntilHeldBack(question: string): Promise<number> {
     const sent = () => deployment.requests(question)[0]?.sent.bytes ?? 0;
     let before = -1;
-    // There is no event for nothing happening: held back means that a while has brought nothing.
+    // There is no event for inactivity: count a provider as held back once it has sent nothing for a while.
     while (sent() !== before) {
       before = sent();
       await setTimeout(400);
@@ -172,7 +172,7 @@ describe('a client that does not read', () => {
       done: true,
     });
 
-    // In the end it loses its run.
+    // A client that never reads loses its run in the end.
     await deployment.abandoned(question);
     client.leave();
   });

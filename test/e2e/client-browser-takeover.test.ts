@@ -37,7 +37,7 @@ if ('missing' in chromium) {
     const deployment = await Deployment.start({ replicas: 2, checkpoint: { lease_ms: 600 } });
     onTestFinished(() => deployment.close());
     const { holdfast, other } = deployment;
-    // However long the browser takes, the stream does not end before its replica is killed.
+    // Keep the stream open until its replica is killed, however long the browser takes.
     const faults = [{ kind: 'silence', at: { event: 200 } }] as const;
     deployment.plan(QUESTION, { parts: [{ text: TEXT }], faults });
     const setup = {
@@ -68,7 +68,7 @@ if ('missing' in chromium) {
     const report = await Promise.race([reported.promise, page.ended]);
     expect(report.error).toBeUndefined();
     expect(report).toMatchObject({ text: TEXT, finish: ['stop'], isDone: true });
-    // The one thing that went wrong is the stream that broke.
+    // The broken stream is the only error.
     expect(page.errors).toEqual([expect.stringMatching(/net::ERR_\w+ .*\/a\/v1\/chat\/completions$/)]);
     expect(deployment.requests(QUESTION)).toHaveLength(2);
     await other.logged(({ msg, run }) => msg === 'taken over' && run === report.run);

@@ -12,7 +12,7 @@ import { chromiumCommand, openPage } from './browser/chromium.ts';
 const PAGE = new URL('browser/page.html', import.meta.url);
 const EVENTS = saying(...words(40));
 const CUTS = 8;
-/** What a deployment has to allow, if its pages come from elsewhere. */
+/** What a deployment must allow if its pages come from another origin. */
 const CORS = {
   'access-control-allow-origin': '*',
   'access-control-allow-methods': 'POST, DELETE',
@@ -39,7 +39,7 @@ if ('missing' in chromium) {
     const { directory, remove } = compileClient();
     onTestFinished(remove);
     const reported = Promise.withResolvers<Report>();
-    /** The first replica is the origin of the page as well; the second is another origin. */
+    /** The first replica shares its origin with the page; the second one doesn't. */
     const other = async (request: IncomingMessage, response: ServerResponse) => {
       const { method, url = '' } = request;
       if (method === 'OPTIONS') response.writeHead(204).end();

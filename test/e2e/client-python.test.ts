@@ -19,7 +19,10 @@ const LEASE_MS = 600;
 const CLIENTS = 4;
 const MANNERS: readonly PythonManner[] = ['chunks', 'helper'];
 const TEXT = Array.from({ length: 150 }, (_, index) => `w${index} à 満潮 🌊`).join(' ');
-/** Says something every 3 ms or so. However long a test takes, no replica that it stops gets to the end before. */
+/**
+ * Sends an event about every 3 ms, and stalls the first `stopped` attempts, so that no replica finishes before the test
+ * stops it.
+ */
 const planOf = (stopped: number): Plan => ({
   parts: [{ text: TEXT }, { tool: callTo('call_brest', 'Brest') }],
   delay_ms: 3,
@@ -38,7 +41,7 @@ async function deploy(options: DeploymentOptions = {}): Promise<Deployment> {
   return deployment;
 }
 
-/** A client that asks `first` first. */
+/** A client that tries `first` first. */
 function connect(
   { holdfast, replicas }: Deployment,
   manner: PythonManner,
@@ -52,7 +55,7 @@ function connect(
   return client;
 }
 
-/** Asks, and has the question answered in spite of so many replicas that are stopped. */
+/** Asks a question whose answer survives `stopped` stopped replicas. */
 function ask(
   client: OpenaiPython,
   deployment: Deployment,
@@ -63,7 +66,7 @@ function ask(
   return client.ask({ model: modelOf('vllm'), content, tools: [TIDES] });
 }
 
-/** Every manner, several times at once. Resolves when providers have been asked by all of them. */
+/** Asks several times in every manner at once. Resolves once providers have received all of the questions. */
 async function askInEveryManner(deployment: Deployment, name: string, more: Partial<TransportOptions> = {}) {
   const questions: string[] = [];
   const answers = MANNERS.flatMap((manner) => {
@@ -158,7 +161,7 @@ describe('openai for Python does not notice', needs(environment), () => {
       await requestStored(store, content);
       process.kill(holdfast.pid, 'SIGSTOP');
       answers.push(second.ask(question));
-      // The other replica has the run by now.
+      // The other replica has taken the run over.
       await deployment.asked(content, 2);
       process.kill(holdfast.pid, 'SIGCONT');
       for (const answer of await Promise.all(answers)) expectWhole(answer);

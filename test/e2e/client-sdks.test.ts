@@ -35,7 +35,7 @@ const CHAT = [
   JSON.stringify({ ...JSON.parse(chunk({})), choices: [], usage: USAGE }),
   DONE,
 ];
-/** The payloads in which a provider says the same on another wire. */
+/** The payloads with which a provider says the same on another wire. */
 function eventsOn(wire: 'completions' | 'messages' | 'responses'): string[] {
   const call: Part[] = wire === 'completions' ? [] : [{ tool: callTo('call_brest', 'Brest') }];
   const deltas = deltasOf([{ text: WORDS.join('') }, ...call], {});
@@ -49,7 +49,7 @@ const MESSAGE = eventsOn('messages');
 const RESPONSE = eventsOn('responses');
 const QUESTION: Question = { model: 'm', content: 'Tides?', tools: [TIDES] };
 
-/** Some events, and then the connection breaks: within the next event, each time in another place of it. */
+/** Sends some events and breaks the connection within the next one, at a different byte each time. */
 const breaks = (how: 'reset' | 'eof'): readonly Step[] =>
   Array.from({ length: CUTS }, (_, index) => cut(700 + 37 * index, how));
 

@@ -15,7 +15,7 @@ import { streamRequest } from './raw-client.ts';
 import { callTo, TIDES } from './situations.ts';
 import { requestStored } from './stored-request.ts';
 
-// Every test starts processes of its own.
+// Every test starts its own processes.
 vi.setConfig({ testTimeout: 60_000 });
 
 const SEED = seedOr(20_261_120);
@@ -24,7 +24,7 @@ const CREDENTIAL = { authorization: 'Bearer client-key' };
 const TOOLS = [{ type: 'function', function: TIDES }];
 const TEXT = Array.from({ length: 150 }, (_, index) => `w${index} à 満潮 🌊`).join(' ');
 const CALL = callTo('call_brest', 'Brest');
-/** Says something every 3 ms or so. */
+/** Sends an event about every 3 ms. */
 const PLAN: Plan = { parts: [{ text: TEXT }, { tool: CALL }], delay_ms: 3 };
 
 async function deploy(options: DeploymentOptions = {}): Promise<Deployment> {
@@ -40,7 +40,7 @@ async function deploy(options: DeploymentOptions = {}): Promise<Deployment> {
 const connect = ({ replicas }: Deployment, options: ResumableOptions = {}) =>
   resumable({ endpoints: replicas.map(({ url }) => url), maxRetries: 20, ...options });
 
-/** One answer read through the client, and told about as it grows. */
+/** Reads one answer through the client, and reports the body as it grows. */
 async function read(
   fetch: typeof globalThis.fetch,
   deployment: Deployment,
@@ -147,9 +147,9 @@ describe('a replica that freezes', () => {
     });
     process.kill(pid, 'SIGCONT');
     expectWhole(answer);
-    // It finds out that it was taken over.
+    // The frozen replica discovers the takeover.
     await deployment.holdfast.logged(({ msg }) => msg === 'run ended');
-    // Its client has the whole answer before the journal is sealed.
+    // The client has the whole answer before the journal is sealed.
     await deployment.other.logged(({ msg }) => msg === 'run ended');
     const url = new URL(`/holdfast/v1/runs/${answer.run}`, deployment.other.url);
     const status = await (await globalThis.fetch(url, { headers: CREDENTIAL })).json();
@@ -174,7 +174,7 @@ describe('a replica that freezes', () => {
     await requestStored(store, question);
     process.kill(holdfast.pid, 'SIGSTOP');
     const second = read(globalThis.fetch, deployment, question, undefined, { key, replica: other });
-    // The other replica has the run by now.
+    // The other replica has taken the run over.
     await deployment.asked(question, 2);
     process.kill(holdfast.pid, 'SIGCONT');
     for (const answer of await Promise.all([first, second])) expectWhole(answer);
@@ -205,7 +205,7 @@ describe('SDKs do not notice that a replica died', () => {
       return { content, answer: client.ask({ model: modelOf('vllm'), content, tools: [TIDES] }) };
     };
     const uncut = await Promise.all(clients.map((each) => ask(each, 'uncut').answer));
-    // However long this test takes, none is at its end when the replica is killed.
+    // Keep every answer open until the replica is killed, however long the test takes.
     const cut = clients.map((each) => ask(each, 'cut..', [{ kind: 'silence', at: { event: 200 } }]));
     await deployment.underWay(...cut.map(({ content }) => content));
     await deployment.holdfast.kill('SIGKILL');
@@ -219,7 +219,7 @@ describe('SDKs do not notice that a replica died', () => {
 
 describe('an abort ends the run at the provider, though it was resumable', () => {
   async function ask(question: string, plan: Plan) {
-    // By itself, the replica would end it long after this test.
+    // The replica itself would end the run only long after this test.
     const deployment = await deploy({ replicas: 1, resume: { detached_ms: 600_000 } });
     deployment.plan(question, plan);
     const controller = new AbortController();

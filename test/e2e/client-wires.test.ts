@@ -18,12 +18,12 @@ import { pythonEnvironment } from './python/environment.ts';
 import { callTo, TIDES } from './situations.ts';
 
 const LEASE_MS = 1000;
-/** Providers count the prompt's tokens by its length, which must not depend on the case. */
+/** Providers count a prompt's tokens by its length, which must be the same in every case. */
 const QUESTION_CHARACTERS = 60;
 const TEXT = Array.from({ length: 150 }, (_, index) => `w${index} à 満潮 🌊`).join(' ');
 const CALL = { tool: callTo('call_brest', 'Brest') };
 const TEST_MAX_MS = 120_000;
-/** More than it takes to say `w10 à`. */
+/** More events than it takes to say `w10 à`. */
 const BEGINNING_EVENTS = 60;
 
 const redis = await redisBinary();
@@ -49,7 +49,7 @@ const anthropicPython =
   ({ url, endpoints }) =>
     new AnthropicPython(interpreter(), manner, url, { endpoints, max_retries: 20 });
 
-/** No SDK, and the credential and the path as Anthropic's have them. */
+/** No SDK, but with the headers and the path of Anthropic's. */
 const plainMessages: Connect = ({ url, fetch }) => ({
   name: 'fetch, messages',
   async ask(question) {
@@ -103,7 +103,10 @@ describe('SDKs do not notice, on any wire, that a replica died', needs(redis), (
     await server.stop();
   });
 
-  /** What every client makes of the answer, in the order of clients; `stopped`: it comes to a halt until it is asked for again. */
+  /**
+   * Asks through every client, and returns the answers in the order of the clients. `stopped`: the first attempt stalls
+   * midway.
+   */
   function askAll(name: string, stopped: boolean): { question: string; answer: Promise<Answer> }[] {
     return clients.map((client) => {
       const isText = client.name.includes('completions');
@@ -160,7 +163,7 @@ describe('SDKs do not notice, on any wire, that a replica died', needs(redis), (
         expect(JSON.stringify(await (await answer).json())).toContain(JSON.stringify(TEXT));
         const [first, second, ...others] = deployment.requests(question);
         expect(others, question).toEqual([]);
-        // What the first one was told is not asked for again.
+        // The second request asks only for what is missing.
         expect(JSON.stringify(second?.body)).toContain('w10 à');
         expect(JSON.stringify(first?.body)).not.toContain('w10 à');
       }
@@ -169,7 +172,7 @@ describe('SDKs do not notice, on any wire, that a replica died', needs(redis), (
   );
 });
 
-/** Runs under way of which a replica finds the beginning of the answer in the store. */
+/** The running runs for which a replica finds the beginning of the answer in the store. */
 async function storedRuns({ url }: HoldfastProcess): Promise<unknown[]> {
   const headers = { authorization: `Bearer ${API_KEY}` };
   const response = await globalThis.fetch(new URL('/holdfast/v1/runs', url), { headers });

@@ -2,13 +2,13 @@ import { expect } from 'vitest';
 import { callsIn } from './long-conversation.ts';
 import { messagesOf, type SentBody } from './overflow-deployment.ts';
 
-/** Of a long conversation, as the model that summarises has it. */
+/** The summary of a long conversation that the summarising model gives. */
 export const SUMMARY =
   'The user asks for high water at Brest and Lorient; until day 5 it was at the hour of the day.';
-/** Of the last messages. */
+/** How many of the last messages are kept. */
 export const KEPT = 8;
 
-/** What was sent in place of the conversation: instructions, the summary, and the end of it as it was. */
+/** Checks what was sent instead of the conversation: the instructions, the summary, and the last messages unchanged. */
 export function expectCompressed(
   sent: SentBody,
   request: { readonly [field: string]: unknown },
@@ -27,7 +27,7 @@ export function expectCompressed(
   const { calls, results } = callsIn(after);
   expect(calls.length).toBeGreaterThan(0);
   expect(calls).toEqual(results);
-  // All else is as the client asked for it.
+  // Everything else is what the client asked for.
   const { messages: _, input: __, ...asked } = request;
   const { messages: ___, input: ____, ...rest } = sent;
   expect(rest).toEqual(asked);

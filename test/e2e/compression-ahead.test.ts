@@ -21,9 +21,9 @@ import { saidBy } from './talk.ts';
 const TEXT = 'Tomorrow it is at nine in Brest, and a little later in Lorient.';
 const WHOLE = { text: TEXT, finish: 'stop', done: true, error: undefined };
 const AWAY: Fault = { kind: 'status', status: 503 };
-/** Half of what the target of `ahead-*` takes. */
+/** Half the context window of the target behind `ahead-*`. */
 const TOKENS_MAX = 1000;
-/** So that the conversation is above that on every wire, and far above it. */
+/** Puts the conversation far above that limit on every wire. */
 const ROUNDS = 16;
 
 const whole: Say = () => ({ parts: [{ text: TEXT }] });
@@ -41,11 +41,11 @@ afterAll(async () => {
 const modelOf = (route: string, wire: MessageWire, name: string) =>
   `${route}-${name}-${wire}${wire === 'messages' ? '-claude-sonnet-4-5' : ''}`;
 
-/** What was sent to be summarised on account of a model. */
+/** The requests for a summary of a conversation with this model. */
 const askedFor = (model: string): readonly SentBody[] =>
   deployment.sent('scribe', 'scribe').filter((body) => JSON.stringify(body).includes(`about ${model}.`));
 
-/** The same conversation for every test, but for the word that tells it from the others. */
+/** The same conversation for every test, apart from the first message, which names the model. */
 const historyFor = (wire: MessageWire, model: string, rounds = ROUNDS): readonly Sent[] =>
   historyOn(wire, rounds).map((message, index) =>
     index === 0 ? { ...message, content: `This is about ${model}.` } : message,
@@ -145,7 +145,7 @@ describe.each(MESSAGE_WIRES)('on %s, a conversation that takes more than its sha
     const [first, second, ...others] = deployment.sent('main', model) as [SentBody, SentBody];
     expect(others).toEqual([]);
     expect(JSON.stringify(first)).toContain(long.trim());
-    // The second summary is to be half as long as the first.
+    // The second summary has half the length limit of the first.
     const limits = deployment
       .sent('scribe', 'scribe')
       .slice(-2)
@@ -171,7 +171,7 @@ describe.each(MESSAGE_WIRES)('on %s, a conversation that takes more than its sha
     const sent = deployment.sent('main', model);
     expect(sent).toHaveLength(3);
     for (const [index, request] of steps.entries()) expectCompressed(sent[index] as SentBody, request);
-    // What the model has read already comes again as it was, and from its prompt cache.
+    // What the model has already read is sent again unchanged, and read from its prompt cache.
     const [first = [], ...later] = sent.map(messagesOf);
     const read = first.slice(0, -1);
     for (const messages of later) expect(messages.slice(0, read.length)).toEqual(read);
@@ -179,7 +179,7 @@ describe.each(MESSAGE_WIRES)('on %s, a conversation that takes more than its sha
 
     expect((await summariesReused(other)) - reused).toBe(1);
 
-    // A replay asks for nothing.
+    // A replay sends no request.
     const again = { ...task, 'holdfast-task-session': 'second' };
     const replayed = await deployment.ask(wire, steps[1] as object, again, one);
     expect(replayed.headers.get('holdfast-replayed')).toBe('true');
@@ -232,7 +232,7 @@ describe.each(MESSAGE_WIRES)('on %s, a conversation that takes more than its sha
     deployment.say('main', model, whole);
     const request = requestOn(wire, model, historyFor(wire, model));
     await deployment.ask(wire, request, task);
-    // The task is noted behind its answer.
+    // The task is stored shortly after its answer.
     await vi.waitFor(async () => expect((await askTask('GET', model)).status).toBe(200));
     expect((await askTask('DELETE', model)).status).toBe(200);
     await deployment.ask(wire, request, task);
@@ -253,7 +253,10 @@ describe.each(MESSAGE_WIRES)('on %s, a conversation that takes more than its sha
   });
 });
 
-/** What the task of ten steps costs whose conversation grows by three rounds with each, one replica after the other. */
+/**
+ * The token cost of a ten-step task that alternates between the replicas and whose conversation grows by three rounds
+ * per step.
+ */
 async function tokensPaid(wire: MessageWire, model: string, headers: object) {
   deployment.say('main', model, whole);
   const before = {
@@ -261,7 +264,7 @@ async function tokensPaid(wire: MessageWire, model: string, headers: object) {
     scribe: deployment.sent('scribe', 'scribe').length,
   };
   for (let step = 1; step <= 10; step++) {
-    // Nothing but calls and results after the first message.
+    // After the first message, keep only calls, results and reasoning.
     const history = historyFor(wire, model, 3 * step).filter((message, index) => {
       const { calls, results } = callsIn([message]);
       return index === 0 || message.type === 'reasoning' || calls.length + results.length > 0;

@@ -39,14 +39,14 @@ const CUT: Fault = { kind: 'reset', at: { event: 10 } };
 const says = (faults: readonly Fault[] = []): Plan => ({ parts: [{ text: TEXT }], faults });
 const whole: Say = () => says();
 const summary: Say = () => ({ parts: [{ text: SUMMARY }] });
-/** What was sent to be summarised on account of a model. */
+/** The requests for a summary of a conversation with this model. */
 const askedFor = (model: string): readonly SentBody[] =>
   deployment.sent('scribe', 'scribe').filter((body) => JSON.stringify(body).includes(`about ${model}.`));
 
 const modelOf = (route: string, wire: MessageWire, name: string) =>
   `${route}-${name}-${wire}${wire === 'messages' ? '-claude-sonnet-4-5' : ''}`;
 
-/** The same conversation for every test, but for the word that tells it from the others. */
+/** The same conversation for every test, apart from the first message, which names the model. */
 const historyFor = (wire: MessageWire, model: string, rounds?: number): readonly Sent[] =>
   historyOn(wire, rounds).map((message, index) =>
     index === 0 ? { ...message, content: `This is about ${model}.` } : message,
@@ -104,7 +104,7 @@ describe.each(MESSAGE_WIRES)('on %s, a conversation that is too long', (wire) =>
   test('is continued in the middle of the answer', async () => {
     const model = modelOf('short', wire, 'recovery');
     const request = requestOn(wire, model, historyFor(wire, model));
-    // There is room for the question, but for no word besides.
+    // There is room for the question, but not for one more word.
     const room = sizeOf(request as SentBody) + 4;
     deployment.say(
       'main',
@@ -131,7 +131,7 @@ describe.each(MESSAGE_WIRES)('on %s, a conversation that is too long', (wire) =>
     const steps = historyFor(wire, model).filter(
       ({ role }, index) => index === 0 || role !== 'user' || wire === 'messages',
     );
-    // Nothing but calls and results after the first message, and a result at the end.
+    // After the first message, keep only calls and results, with a result at the end.
     const calls = steps.filter(
       (message, index) =>
         index === 0 || callsIn([message]).calls.length + callsIn([message]).results.length > 0,
@@ -180,7 +180,7 @@ describe('where there is no summary', () => {
   const wire = 'chat_completions';
   const refusal: Fault = { kind: 'status', status: 503 };
   const WHY: ReadonlySet<string> = new Set(['no summary', 'the summary is no shorter']);
-  /** Why, what is said, and how often it is asked for. */
+  /** The reason, the summarising model's plan, and the expected number of requests to it. */
   const scribes: readonly [string, Plan, number][] = [
     ['who summarises is away', { parts: [], faults: always(refusal) }, 2],
     ['who summarises refuses', { parts: [], faults: always(UNAUTHORISED) }, 1],
@@ -252,7 +252,7 @@ describe('where the summary does not help', () => {
     const { status, body } = await deployment.ask(wire, request);
     expect(status).toBe(400);
     expect(JSON.parse(body).error.message).toBe('refusal 0');
-    // A second summary, of what is left besides the end, would have to be shorter than the first.
+    // There is no second summary: it could only cover the first one, and would have to be shorter.
     expect(deployment.sent('main', model)).toHaveLength(2);
     expect(askedFor(model)).toHaveLength(1);
   });
@@ -460,7 +460,8 @@ test('a replica that takes a run over finds it too long as well', { timeout: 60_
   const response = await post(other.url, request, { 'holdfast-run-id': client.run });
   const said = saidBy(payloadsOf(await response.text()));
   expect(said).toMatchObject({ text: words, finish: ['stop'], done: true });
-  // Too long, in fewer words; and once more, with what was said of the answer.
+  // Each replica sends the whole conversation first, and then a summary; the second one adds the text already
+  // delivered.
   const sent = two.sent('main', model).map((body) => JSON.stringify(body).includes(SUMMARY));
   expect(sent).toEqual([false, true, false, true]);
 });

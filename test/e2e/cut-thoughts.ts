@@ -1,6 +1,9 @@
 import type { Answer, ChatClient } from './clients/chat-client.ts';
 
-/** The uncut answer as this client has it where it was recovered: what was shown of thoughts that were cut comes before them. */
+/**
+ * The uncut answer as this client would have it after a recovery: clients that keep cut reasoning have it ahead of the
+ * rest.
+ */
 export function recoveredOf(
   client: ChatClient,
   uncut: Answer | undefined,

@@ -20,13 +20,13 @@ const IMPATIENT_CLOCKS = {
 };
 
 /**
- * `h1` is a provider over HTTP/1.1, `h2` one over TLS and HTTP/2. `impatient` is the first one again, with clocks
- * that run out soon. `brief` is, too, with little time for an attempt as a whole, and `vllm` one that takes prefills.
- * `direct` is the first one once more, which is handed what asks for no stream as it comes.
+ * `h1` is a provider over HTTP/1.1, `h2` one over TLS and HTTP/2. `impatient` is `h1` with short clocks, and `brief` is
+ * `h1` with a short limit for the whole attempt. `vllm` accepts prefills. `direct` is `h1` for requests that don't
+ * stream, passed through unchanged.
  */
 export type Upstream = 'h1' | 'h2' | 'impatient' | 'brief' | 'vllm' | 'direct';
 
-/** The model's name selects the upstream. What Holdfast learns of one model says nothing of another. */
+/** The model's name selects the upstream. What Holdfast learns about one model doesn't affect the others. */
 export const modelOf = (upstream: string, model = 'model'): string => `${upstream}-${model}`;
 
 interface PlannedRun {
@@ -34,11 +34,11 @@ interface PlannedRun {
   readonly requests: RecordedRequest[];
 }
 
-/** A part of the shortest answers that are cut in their middle. */
+/** Less than the shortest answers that tests cut in the middle. */
 const UNDER_WAY_BYTES = 4096;
 const POLL_MS = 5;
 
-/** Sections are laid over what the deployment configures by itself. */
+/** The sections are merged over the deployment's own configuration. */
 export interface DeploymentOptions {
   readonly upstreams?: Readonly<Record<string, object>>;
   readonly recovery?: object;
@@ -46,23 +46,23 @@ export interface DeploymentOptions {
   readonly limits?: object;
   readonly resume?: object;
   readonly tracing?: object;
-  /** Needed where the store is not a directory, in which one is kept. */
+  /** Required if the store isn't a directory; a directory keeps its own secret. */
   readonly secret?: string;
-  /** The store as each replica reaches it, where that is not the same for all. */
+  /** The store as each replica reaches it, if that differs between replicas. */
   readonly stores?: readonly string[];
   /** How many processes share the file store; 1 by default. */
   readonly replicas?: number;
-  /** Every other replica is mistaken about the time of day by so much, in one direction or the other. */
+  /** How far the time of day is off on every other replica, in alternating directions. */
   readonly clock_skew_ms?: number;
-  /** Sent to providers that take prefills in place of the client's own. */
+  /** Sent to providers that accept prefills, instead of the client's key. */
   readonly apiKey?: string;
   /** Processes of each replica; 1 by default. */
   readonly workers?: number;
-  /** Of Node, for every replica. */
+  /** Node options for every replica. */
   readonly flags?: readonly string[];
 }
 
-/** Where a replica listens; 0 picks a free port. */
+/** Where a replica listens; port 0 picks a free port. */
 export interface Listen {
   readonly port: number;
   readonly admin_port: number;
@@ -73,7 +73,7 @@ export interface Listen {
 export class Deployment {
   readonly #replicas: HoldfastProcess[] = [];
   readonly #startReplica: (listen?: Listen) => Promise<HoldfastProcess>;
-  /** Of all replicas. The secret is kept there, too. */
+  /** The store's directory, which all replicas share, along with the secret. */
   readonly store: string;
   readonly #providers: readonly Provider[];
   readonly #runs = new Map<string, PlannedRun>();
@@ -112,7 +112,7 @@ export class Deployment {
       brief: { base_url: h1.url, clocks: { attempt_ms: 400 } },
       direct: { base_url: h1.url },
       vllm: { base_url: h1.url, dialect: 'vllm', ...(apiKey !== undefined && { api_key: apiKey }) },
-      // By its name, a model that continues a prefix.
+      // The model's name says that it continues a prefix.
       'claude-sonnet-4-5': { base_url: h1.url },
       ...options.upstreams,
     };
@@ -148,7 +148,7 @@ export class Deployment {
     return deployment;
   }
 
-  /** One more process on the same store, as after a restart. */
+  /** Starts another process on the same store, as a restart would. */
   async addReplica(listen?: Listen): Promise<HoldfastProcess> {
     const replica = await this.#startReplica(listen);
     this.#replicas.push(replica);
@@ -159,28 +159,28 @@ export class Deployment {
     return this.#replicas;
   }
 
-  /** The first of the replicas, or the only one. */
+  /** The first replica. */
   get holdfast(): HoldfastProcess {
     return this.#replica(0);
   }
 
-  /** The second of the replicas. */
+  /** The second replica. */
   get other(): HoldfastProcess {
     return this.#replica(1);
   }
 
-  /** The answer to this first user message. Every run needs a question of its own. */
+  /** Sets the answer to this first user message. Every run needs its own question. */
   plan(question: string, plan: Plan): void {
     if (this.#runs.has(question)) throw new Error(`there is a plan for ${question} already`);
     this.#runs.set(question, { plan, requests: [] });
   }
 
-  /** What providers were sent on account of a question, in order. */
+  /** The requests that providers received for a question, in order. */
   requests(question: string): readonly RecordedRequest[] {
     return this.#runs.get(question)?.requests ?? [];
   }
 
-  /** Resolves when the client of a request made for this question has left it, with the time, as `Date.now()` has it. */
+  /** Resolves once a client has left a request for this question, with the time on the `Date.now()` clock. */
   async abandoned(question: string): Promise<number> {
     for (;;) {
       const left = this.requests(question).find(({ aborted_at_ms }) => aborted_at_ms !== undefined);
@@ -189,19 +189,19 @@ export class Deployment {
     }
   }
 
-  /** Resolves when providers have been sent that many requests for this question. */
+  /** Resolves once providers have received this many requests for a question. */
   async asked(question: string, count = 1): Promise<void> {
     while (this.requests(question).length < count) await once(this.#arrivals, 'request');
   }
 
-  /** Resolves when a provider has sent the first {@link UNDER_WAY_BYTES} of its latest answer to each of these questions. */
+  /** Resolves once a provider has sent {@link UNDER_WAY_BYTES} of its latest answer to each question. */
   async underWay(...questions: readonly string[]): Promise<void> {
     const isUnderWay = (question: string) =>
       (this.requests(question).at(-1)?.sent.bytes ?? 0) >= UNDER_WAY_BYTES;
     while (!questions.every(isUnderWay)) await setTimeout(POLL_MS);
   }
 
-  /** Rejects if the process had complaints, or a provider was told to do something it could not. */
+  /** Rejects if a process logged errors or warnings, or a provider couldn't perform a fault. */
   async close(): Promise<void> {
     try {
       await Promise.all([...this.replicas, ...this.#providers].map((each) => each.close()));
@@ -224,6 +224,6 @@ function questionOf({ path, body }: RecordedRequest): string {
   const wire = wireAt(path);
   const request = wire && PROVIDER_WIRES[wire].request(body);
   const said = textOf(request?.messages.find(({ role }) => role === 'user')).replace(PROMPT_END, '');
-  // A notice may be part of what the user says.
+  // Holdfast may add a notice to the user's message.
   return said.replace(/\s*last_partial_recovery: .*$/s, '');
 }

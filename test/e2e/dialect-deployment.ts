@@ -10,7 +10,7 @@ import { FIXTURES } from '../proxy/wires/dialects/fixture-registry.ts';
 import { modelOf } from './deployment.ts';
 import { HoldfastProcess } from './holdfast-process.ts';
 
-/** One process with an upstream for each dialect, and a provider behind all of them that speaks as a plan says. */
+/** One process with an upstream for each dialect, all served by a single provider that answers as planned. */
 export class DialectDeployment {
   readonly #holdfast: HoldfastProcess;
   readonly #provider: Provider;
@@ -25,8 +25,8 @@ export class DialectDeployment {
   }
 
   /**
-   * Which upstream is asked is told by the client's name for the model. The provider is asked for that of the fixture, or,
-   * where the client begins the name of one with the upstream's and a slash, for all of that name: a model of its own.
+   * The client's name for the model selects the upstream. The provider gets the fixture's model name. For a name that
+   * starts with the upstream and a slash, it gets that whole name, which makes it a separate model.
    */
   static async start(): Promise<DialectDeployment> {
     const provider = await startProvider();
@@ -51,18 +51,18 @@ export class DialectDeployment {
     return this.#holdfast.url;
   }
 
-  /** The answer to this first user message. Every run needs a question of its own. */
+  /** Sets the answer to this first user message. Every run needs its own question. */
   plan(question: string, plan: Plan): void {
     if (this.#plans.has(question)) throw new Error(`there is a plan for ${question} already`);
     this.#plans.set(question, plan);
   }
 
-  /** How often the provider was asked on account of a question. */
+  /** How many requests the provider received for a question. */
   requests(question: string): number {
     return this.#provider.requests.filter((request) => questionOf(request) === question).length;
   }
 
-  /** Rejects if the process had complaints, or the provider was told to do something it could not. */
+  /** Rejects if the process logged errors or warnings, or the provider couldn't perform a fault. */
   async close(): Promise<void> {
     try {
       await Promise.all([this.#holdfast.close(), this.#provider.close()]);

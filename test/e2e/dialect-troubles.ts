@@ -5,14 +5,14 @@ import type { Fixture } from '../proxy/wires/dialects/fixtures/fixture.ts';
 import type { Tool } from './clients/chat-client.ts';
 import { callTo, TIDES } from './situations.ts';
 
-/** An answer of a provider, in its own words. */
+/** An answer in one provider's dialect. */
 export interface DialectSituation {
   readonly name: 'prose' | 'a call';
   readonly parts: readonly Part[];
   readonly tools: readonly Tool[];
 }
 
-/** What goes wrong with it. */
+/** Something that goes wrong with the answer. */
 export interface DialectTrouble {
   readonly name: string;
   readonly situation: DialectSituation['name'];
@@ -67,18 +67,18 @@ const eventsOf = ({ accent, model, tool_shape = 'openai' }: Fixture, parts: read
     undefined,
   );
 
-/** How many events come before the first one that says anything. */
+/** How many events come before the first one with content. */
 function beginningOf(fixture: Fixture, parts: readonly Part[]): number {
   const [first = {}] = deltasOf(parts, {});
   const said = `:${JSON.stringify(Object.values(first)[0])}`;
   return eventsOf(fixture, parts).events.findIndex((event) => event.includes(said));
 }
 
-/** Enough was said to tell an answer that continues from one that begins anew. */
+/** Late enough to tell a continuation from a fresh start. */
 const withinText = (fixture: Fixture, parts: readonly Part[]): number =>
   eventsOf(fixture, parts).finished_after - 6;
 
-/** Among the arguments, whether they come in fragments or at once. */
+/** Within the arguments, whether they arrive in fragments or all at once. */
 function withinCall(fixture: Fixture, parts: readonly Part[]): { readonly within: number } {
   const { events } = eventsOf(fixture, parts);
   const begun = events.findIndex((event) => event.includes('call_brest'));

@@ -22,7 +22,7 @@ import { expectNoWarnings } from './warnings.ts';
 
 vi.setConfig({ maxConcurrency: 16 });
 
-/** Providers count the prompt's tokens by its length, which must not depend on the case. */
+/** Providers count a prompt's tokens by its length, which must be the same in every case. */
 const QUESTION_CHARACTERS = 160;
 const ALL = Object.entries(FIXTURES).map(([name, fixture]) => ({ name, fixture }));
 
@@ -82,7 +82,7 @@ describe.each(CLIENTS)('%s', (client_name, connect) => {
             ...(await ask(fixture, situation, trouble)),
           })),
         );
-        // Where no client knows the provider's report, it has that of the whole answer once there was a recovery.
+        // Clients can't read this provider's own usage report, but they can read Holdfast's after a recovery.
         const answer = fixture.reportsInChoice
           ? { ...uncut.answer, usage: expect.anything() as unknown }
           : uncut.answer;

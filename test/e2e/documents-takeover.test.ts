@@ -19,9 +19,9 @@ import { callTo, TIDES } from './situations.ts';
 
 const LEASE_MS = 1000;
 const STORED_MS = 60_000;
-/** The SDK asks again by itself, and the balancer has another replica for it. */
+/** The SDK retries by itself, and the balancer sends it to another replica. */
 const RETRIES = 5;
-/** Providers count the prompt's tokens by its length, which must not depend on the case. */
+/** Providers count a prompt's tokens by its length, which must be the same in every case. */
 const QUESTION_CHARACTERS = 160;
 const TEXT = Array.from({ length: 80 }, (_, index) => `w${index} à 満潮 🌊`).join(' ');
 
@@ -32,7 +32,7 @@ const CONNECTIONS: readonly ConnectForDocuments[] = [
   ...('missing' in python ? [] : pythonDocuments(python.interpreter)),
 ];
 
-/** Every SDK asks once, for a whole answer; the replica that collects it is killed, and the SDK repeats its request. */
+/** Every SDK asks once for a whole answer. The replica that collects it is killed, and the SDK repeats its request. */
 describe('an SDK gets its document although a replica died', needs(redis), () => {
   let server: RedisServer;
   let deployment: Deployment;
@@ -84,13 +84,13 @@ describe('an SDK gets its document although a replica died', needs(redis), () =>
       expect(withoutUsage(await answer), content).toEqual(withoutUsage(whole[index]));
       const requests = deployment.requests(content).map(({ body }) => JSON.stringify(body));
       expect(requests, content).toHaveLength(2);
-      // Only the rest is asked for.
+      // The second request asks only for the rest.
       expect(requests[1]?.length, content).toBeGreaterThan(Number(requests[0]?.length) + 100);
     }
     await Promise.all(clients.map((client) => client.close?.()));
   });
 });
 
-/** What was lost with the replica has no report. */
+/** The usage of the attempt that was lost with the replica is unknown. */
 const withoutUsage = (answer: unknown): unknown =>
   JSON.parse(JSON.stringify(answer, (key, value: unknown) => (/usage/i.test(key) ? undefined : value)));

@@ -12,10 +12,10 @@ import { TROUBLES, type Trouble } from './troubles.ts';
 
 vi.setConfig({ maxConcurrency: 16, testTimeout: 120_000 });
 
-/** Providers count the prompt's tokens by its length, which must not depend on the case. */
+/** Providers count a prompt's tokens by its length, which must be the same in every case. */
 const QUESTION_CHARACTERS = 160;
 const MAX_ATTEMPTS = 4;
-/** More than are ever made. */
+/** More attempts than any run makes. */
 const ALWAYS = 3 * MAX_ATTEMPTS;
 
 const python = await pythonEnvironment();
@@ -27,11 +27,11 @@ const CONNECTIONS: readonly ConnectForDocuments[] = [
 if ('missing' in python) test('Python', needs(python), () => {});
 
 const NAMES = ['text', 'text and a tool call, cut in the call', 'a tool call'];
-/** The last ones only of text: they come to the same wherever they strike. */
+/** The other troubles are tried in text only, as their effect doesn't depend on the place. */
 const EVERYWHERE = ['reset', 'error_anthropic', 'h2_rst'];
 const IN_TEXT = ['clean_eof', 'finish_abort', 'status 503', 'json_200'];
 
-/** What can be said on the wire of a client, cut in the same places. */
+/** The situations that this client's wire can express. */
 function situationsOf({ wire }: DocumentClient): readonly Situation[] {
   const situations =
     wire === 'messages' ? MESSAGE_SITUATIONS : wire === 'responses' ? RESPONSE_SITUATIONS : SITUATIONS;
@@ -94,7 +94,7 @@ describe.each(CONNECTIONS.map((connect) => ({ name: connect('http://127.0.0.1:9/
       expect(deployment.requests(content)).toHaveLength(1);
     });
     test.concurrent.each(casesOver(false))('$situation.name: $trouble.name', recovers);
-    // One after the other: what breaks a connection would break it for all the streams it carries.
+    // Run these one by one: a broken connection would break every stream that it carries.
     test.each(casesOver(true))('$situation.name: $trouble.name', recovers);
 
     test.concurrent.each(['reset', 'error_vllm', 'status 503'])(
@@ -103,7 +103,7 @@ describe.each(CONNECTIONS.map((connect) => ({ name: connect('http://127.0.0.1:9/
         const trouble = TROUBLES.find((each) => each.name === kind);
         const [situation] = situations;
         if (!trouble || !situation) throw new Error('there is no such case');
-        // Where the rest is gone on with from the very token, every attempt gets further.
+        // On `/v1/completions` the answer continues from the exact token, so every attempt would make progress.
         const at = name.includes(', completions') ? { event: 3 } : situation.at;
         const faults = [
           trouble.fault(at),

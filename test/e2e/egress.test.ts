@@ -19,7 +19,10 @@ const tinyproxy = await debianProgram('tinyproxy');
 const WORDS = 'Kelp holds fast to rock and grows where the water is cold and clear'.split(' ');
 const WORD_MS = 50;
 
-/** A provider with TLS that says a word at a time; the rest of an answer that is begun begins where that stopped. */
+/**
+ * A TLS provider that sends one word at a time. It answers every request from the first word on, even a request for the
+ * rest.
+ */
 async function startSlow() {
   const { cert, key } = await certificate();
   let requests = 0;
@@ -46,7 +49,7 @@ async function startSlow() {
   };
 }
 
-/** tinyproxy, with a password, on a port that stays. */
+/** tinyproxy with a password, always on the same port. */
 class Tinyproxy {
   readonly port: number;
   readonly #path: string;

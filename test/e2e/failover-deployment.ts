@@ -9,16 +9,16 @@ import { CREDENTIAL } from './talk.ts';
 
 const SECRET = 's'.repeat(32);
 const TTL_S = 3600;
-/** Short enough for a test, long enough for a busy machine to give a sign of life in. */
+/** Short enough for a test, long enough for a busy machine to renew it. */
 const LEASE_MS = 1000;
-/** By how much the Redis that is promoted is behind, at least. */
+/** The least number of events by which the promoted Redis is behind. */
 const LOST_EVENTS = 20;
-/** For whatever has to become of Redis, on a machine with much else to do. */
+/** Allows for every change in Redis, even on a busy machine. */
 const CHANGE_MAX_MS = 60_000;
 
 const ignore = () => {};
 
-/** Replicas of Holdfast that share a Redis with a replica and a sentinel, and a store to look into it with. */
+/** Holdfast replicas that share a Redis with a replica and a sentinel, and a store to inspect it with. */
 export class FailoverDeployment {
   readonly holdfast: Deployment;
   readonly #redis: RedisSentinel;
@@ -30,7 +30,7 @@ export class FailoverDeployment {
     this.#store = store;
   }
 
-  /** Closed when the test ends. `binary`: of Redis. */
+  /** Closed when the test ends. `binary` is the path of Redis. */
   static async start(binary: string, replicas = 2): Promise<FailoverDeployment> {
     const redis = await RedisSentinel.start(binary);
     onTestFinished(() => redis.stop());
@@ -46,7 +46,7 @@ export class FailoverDeployment {
       onRecovery: ignore,
     });
     onTestFinished(() => store.close());
-    // What is lost stays lost, as it does of an answer that is longer than what its replica keeps.
+    // Stop the replica from rewriting lost events, as happens to an answer larger than what it keeps in memory.
     const kept = { rewritable_bytes: 0 };
     const checkpoint = { store: redis.url, lease_ms: LEASE_MS, durability: 'interval', ...kept };
     const holdfast = await Deployment.start({ replicas, checkpoint, secret: SECRET });
@@ -54,14 +54,14 @@ export class FailoverDeployment {
     return new FailoverDeployment(holdfast, redis, store);
   }
 
-  /** What is stored of a run. */
+  /** The stored state of a run. */
   async stored(run: string): Promise<StoredRun> {
     const stored = await this.#store.read(run as RunId, ownerOf(SECRET, CREDENTIAL), 0);
     if (!stored) throw new Error(`${run} is not stored`);
     return stored;
   }
 
-  /** What is stored of a run once it is over, which may be a moment after its client was told so. */
+  /** The stored state of a run once it is over, which may be a moment after its client heard so. */
   async sealed(run: string): Promise<StoredRun> {
     return vi.waitFor(
       async () => {
@@ -74,9 +74,9 @@ export class FailoverDeployment {
   }
 
   /**
-   * The master dies, and a replica takes its place that has the run only as it was when this was called, while a good
-   * many events more, and whatever else is waited for, had been stored. Resolves when every replica of Holdfast works
-   * with the new master, with the events that this has.
+   * Kills the master and promotes a replica that has the run only as of this call, although at least `LOST_EVENTS` more
+   * events have since been stored, and `until` holds. Resolves once every Holdfast replica uses the new master, with
+   * the number of events that the new master has.
    */
   async failOver(run: string, until: (stored: StoredRun) => boolean = () => true): Promise<number> {
     await this.#redis.synchronize();

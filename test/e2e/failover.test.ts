@@ -20,9 +20,9 @@ const CALLS = [callTo('call_brest', 'Brest'), callTo('call_lorient', 'Lorient')]
 const words = (name: string, count: number) =>
   Array.from({ length: count }, (_, index) => `${name}${index} 🌊`).join(' ');
 
-/** Slow enough for a failover to fall into it. A model that takes prefills says it. */
+/** Slow enough for a failover in the middle. The model accepts prefills. */
 const talk = (...parts: readonly Part[]): Plan => ({ parts, delay_ms: 6, prefill: 'vllm' });
-/** An answer that takes longer than its replica lives: after so many events, nothing more is said. */
+/** An answer that outlives its replica: it stalls after this many events. */
 const stalled = (plan: Plan, event: number): Plan => ({
   ...plan,
   faults: [{ kind: 'silence', at: { event } }],
@@ -31,7 +31,7 @@ const stalled = (plan: Plan, event: number): Plan => ({
 const TALK = talk({ text: words('w', 400) }, { tools: CALLS });
 const STALLED_TALK = stalled(TALK, 700);
 
-/** What an application has of a whole answer. */
+/** What an application has of the whole answer. */
 const all = (plan: Plan) => ({
   text: textOf(plan),
   calls: callsOf(plan),
@@ -39,7 +39,7 @@ const all = (plan: Plan) => ({
   done: true,
 });
 
-/** What each of the events says by itself: of plain text, more than the text is not stored. */
+/** The content of each event. Of text events, only the text is stored. */
 const sayings = (payloads: readonly string[]) =>
   payloads.map((payload) => {
     if (payload === '[DONE]') return payload;
@@ -48,7 +48,7 @@ const sayings = (payloads: readonly string[]) =>
     return { ...delta, finish_reason, usage: usage ?? undefined };
   });
 
-/** One answer, from one model, with one beginning, one report of usage and one end. */
+/** Checks for a single answer: one id, one model, one role, one usage report and one end. */
 function expectOneAnswer(payloads: readonly string[]): void {
   const chunks = chunksOf(payloads.map((payload) => `data: ${payload}`).join('\n'));
   expect(new Set(chunks.map(({ id }) => id)).size).toBe(1);
@@ -58,7 +58,7 @@ function expectOneAnswer(payloads: readonly string[]): void {
   expect(payloads.filter((payload) => payload === '[DONE]')).toHaveLength(1);
 }
 
-/** What the model was given of its answer when it was asked for the rest, once. */
+/** The part of its answer that the model was given when asked for the rest, which happens once. */
 function continuedFrom(deployment: Deployment, question: string): string {
   const [, second, ...others] = deployment.requests(question);
   expect(others).toEqual([]);
@@ -116,9 +116,9 @@ function describeFailover(redis: string): void {
       await expectAhead(await fetchRun(other, `${run}/stream?starting_after=${cursor}`));
       await expectAhead(await fetchRun(other, `${run}/stream`, { headers: id(1) }));
       await expectAhead(await resume([]));
-      // One event short of what was lost.
+      // Lacks one of the lost events.
       await expectAhead(await resume(had.slice(kept + 1)), 'tail_incomplete');
-      // Begins with another event than the one that is stored.
+      // Starts with an event that differs from the stored one.
       await expectAhead(await resume(had.slice(kept - 1).with(0, had[kept - 2] ?? '')), 'tail_mismatch');
     };
     await expectNothingSpliced();
@@ -220,7 +220,7 @@ function describeFailover(redis: string): void {
     expect(saidBy(payloads)).toEqual({ ...all(TALK), done: expect.anything() });
     expect(await failover.sealed(run)).toMatchObject({ status: 'recovered_from_partial', seq: kept });
     await expectAhead(await fetchRun(other, `${run}/stream?starting_after=${payloads.length}`));
-    // What the client can show is a run of its own from now on.
+    // From now on, what the client brings is a run of its own.
     const own = await Promise.all([1, 2].map(() => resumeTalk(other, client, payloads.length)));
     const fork = own[0]?.headers.get('holdfast-run-id') ?? '';
     expect(fork).not.toBe(run);
@@ -229,7 +229,7 @@ function describeFailover(redis: string): void {
     const whole = await failover.sealed(fork);
     expect(whole).toMatchObject({ status: 'complete', seq: payloads.length + 1 });
     expect(foldJournal(whole.records).text).toBe(textOf(TALK));
-    // A client that has less gets what there is, and learns that it is not all.
+    // A client with fewer events gets what is stored, and learns that it is incomplete.
     const partial = payloadsOf(await (await fetchRun(other, `${run}/stream?starting_after=0`)).text());
     expect(saidBy(partial)).toMatchObject({
       text: saidBy(payloads.slice(0, kept)).text,

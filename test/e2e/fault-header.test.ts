@@ -39,7 +39,7 @@ describe.each(NAMES)('%s', (name) => {
     const injected = lines.filter(({ msg }) => msg === 'fault injected');
     expect(injected.map(({ attempt }) => attempt)).toEqual(Array.from({ length: struck }, (_, at) => at + 1));
     const interrupted = lines.filter(({ msg }) => msg === 'interrupted');
-    // There may be more of them: on chat completions the provider refuses the first request to continue by prefill.
+    // There may be more interruptions than faults: on chat completions, the provider refuses the first prefill.
     const attempts = interrupted.map(({ attempt }) => attempt);
     expect(attempts).toEqual(expect.arrayContaining(injected.map(({ attempt }) => attempt)));
     expect(lines.filter(({ msg }) => msg === 'fault missed')).toHaveLength(struck === 0 ? 1 : 0);

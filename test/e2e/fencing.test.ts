@@ -17,7 +17,7 @@ test.each(['interval', 'write_ahead'] as const)(
     const { pid } = deployment.holdfast;
     const client = await beginTalk(deployment, 'stopped', RESUMABLE);
     process.kill(pid, 'SIGSTOP');
-    // What was on its way to the client before that may still arrive.
+    // Events already in flight to the client may still arrive.
     await pause(LEASE_MS);
     const had = client.payloads;
     const other = await resumeTalk(deployment.other, client, had.length);
@@ -26,7 +26,8 @@ test.each(['interval', 'write_ahead'] as const)(
     await client.ended();
 
     expect(saidBy([...had, ...rest])).toEqual(ALL_OF_TALK);
-    // What was stored before the stop is the same in the log, and may be told when the store's answer is read.
+    // With `write_ahead`, events stored before the stop are part of the journal, and may be delivered once the store's
+    // reply is read.
     const told = durability === 'write_ahead' ? [...had, ...rest].slice(0, client.payloads.length) : had;
     expect(client.payloads).toEqual(told);
     expect(client.payloads.length).toBeLessThan(had.length + rest.length);

@@ -35,7 +35,7 @@ const giveUp = describeGiveUp({
   clients: CLIENTS,
   lostBy: ['reset', 'clean_eof', 'done_without_finish', 'error_vllm', 'finish_abort', 'silence'],
   within: () => IN_TEXT,
-  // After the role, all of the first call, and some of the second.
+  // After the role, the whole first call, and part of the second.
   inSecondCall: () => ({ event: 11 }),
 });
 const { planned } = giveUp;

@@ -7,9 +7,12 @@ import { callTo, TIDES } from './situations.ts';
 import { TROUBLES } from './troubles.ts';
 
 export const MAX_ATTEMPTS = 2;
-/** More than are ever made. */
+/** More attempts than any run makes. */
 export const ALWAYS = MAX_ATTEMPTS + 2;
-/** The first attempt fails there, and all that follow before they say anything: with progress they would have more attempts. */
+/**
+ * The first attempt fails at `at`, all later ones before they produce anything, since progress would earn more
+ * attempts.
+ */
 export const lostForGood = (fault: (at: Position) => Fault, at: Position): readonly Fault[] => [
   fault(at),
   ...Array.from({ length: ALWAYS }, () => fault({ event: 0 })),
@@ -31,26 +34,26 @@ const ANSWERS: Readonly<Record<string, readonly Part[]>> = {
 
 export type Clients = readonly (readonly [name: string, connect: (url: string) => ChatClient])[];
 
-/** What differs from wire to wire. */
+/** What differs between wires. */
 export interface GiveUpOptions {
   readonly clients: Clients;
-  /** Names of the troubles that answers are lost by. */
+  /** Names of the troubles that answers are lost to. */
   readonly lostBy: readonly string[];
-  /** After something was said in this answer, and before all of it was. */
+  /** A position after some of this answer and before its end. */
   readonly within: (answer: string) => Position;
-  /** Of these calls: after all of the first one, within the second. */
+  /** A position after the whole first call and within the second. */
   readonly inSecondCall: (parts: readonly Part[]) => Position;
-  /** The body with which a provider refuses; default as OpenAI's. */
+  /** The body with which a provider refuses; by default in OpenAI's format. */
   readonly refusal?: object;
 }
 
 export interface GiveUp {
   readonly deployment: Deployment;
-  /** Plans these parts as the answer to a question, which it returns. */
+  /** Plans these parts as the answer to a question, and returns the question. */
   planned(question: string, parts: readonly Part[], faults: readonly (Fault | null)[]): string;
 }
 
-/** What applications see through these clients of answers that are lost for good. The deployment is there once tests run. */
+/** Tests what applications see of lost answers through these clients. The deployment is available once tests run. */
 export function describeGiveUp(options: GiveUpOptions): GiveUp {
   const { clients, lostBy, within, inSecondCall, refusal = refusalOf('server_error') } = options;
   let deployment: Deployment;
@@ -80,7 +83,7 @@ export function describeGiveUp(options: GiveUpOptions): GiveUp {
       const asked = client.ask({ model: modelOf(trouble.upstream), content, tools: [TIDES] });
       await expect(asked).rejects.toThrow(/interrupted|can't answer|didn't answer/);
       const { length: attempts } = deployment.requests(content);
-      // On a busy machine, clocks that are this short may run out before the provider is reached.
+      // On a busy machine, such short clocks may expire before the request reaches the provider.
       if (trouble.upstream === 'impatient') expect(attempts).toBeLessThanOrEqual(MAX_ATTEMPTS);
       else expect(attempts).toBe(MAX_ATTEMPTS);
     });

@@ -14,7 +14,7 @@ import {
   talkRequest,
 } from './talk.ts';
 
-/** No test can wait for such a lease to lapse. */
+/** Too long for a test to wait until the lease lapses. */
 const LEASE_MS = 60_000;
 const DRAIN_MS = 300;
 
@@ -47,14 +47,14 @@ test('a replica that is stopped hands over what it cannot finish, and others con
   await Promise.all([resuming.ended(), repeating.ended()]);
   expect(await stopped).toEqual({ code: 0, signal: null });
 
-  // Until the drain was over, they continued.
+  // They continued until the drain was over.
   expect(resuming.payloads.length).toBeGreaterThan(before);
   for (const client of [resuming, repeating]) {
     expect(saidBy(client.payloads)).toMatchObject({ finish: [], done: false });
     expect(await stateOf(deployment, client)).toMatchObject({
       status: 'running',
       holder: 'released',
-      // Nothing that clients were shown is missing.
+      // The store has everything that clients were shown.
       cursor: client.payloads.length,
     });
   }

@@ -13,7 +13,7 @@ import { CREDENTIAL } from './talk.ts';
 
 const TEXT = 'The tide comes in twice a day, and what holds fast to the rock is there when it is out again.';
 const WHOLE = '{"city":"Paris","days":7,"list":[1,2,3,4,5,6,7,8,9]}';
-/** Longer than any of these tests takes. */
+/** Longer than any test here takes. */
 const FOR_EVER: Fault = { kind: 'silence', at: { event: 0 } };
 const stalls = (event: number, for_ms?: number): Fault => ({
   kind: 'silence',

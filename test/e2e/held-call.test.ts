@@ -7,12 +7,12 @@ import type { RawAnswer } from '../proxy/wires/raw-relay.ts';
 import { SAID_TEXT, SlowCall } from '../proxy/wires/slow-call.ts';
 import { HoldfastProcess } from './holdfast-process.ts';
 
-/** The default of `delivery.keepalive_ms`, and by how much a busy machine may be late. */
+/** The default of `delivery.keepalive_ms`, and how late a busy machine may be. */
 const KEEPALIVE_MS = 15_000;
 const LATE_MS = 2_000;
 /**
- * Ends between two keep-alives: one that is due while the end of the call waits for the journal is a comment, as the events
- * that would come before it have not left.
+ * The call ends between two keep-alives. A keep-alive that falls due while the end of the call waits for the journal is
+ * only a comment, since the events before it haven't been sent.
  */
 const SLOW = new SlowCall(14, 7_000);
 const LEAST_MS = 98_000;

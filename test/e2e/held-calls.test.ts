@@ -9,7 +9,7 @@ import { post, streamRequest } from './raw-client.ts';
 import { callTo, TIDES } from './situations.ts';
 import { StreamClient } from './stream-client.ts';
 
-/** Short enough for a test, long enough for a busy machine to give a sign of life in. */
+/** Short enough for a test, long enough for a busy machine to renew it. */
 const LEASE_MS = 1500;
 const NOTED_MS = 10_000;
 const MODEL = modelOf('h1');
@@ -18,11 +18,11 @@ const BREST = callTo('call_brest', 'Brest');
 const LORIENT = callTo('call_lorient', 'Lorient');
 const QUIMPER = callTo('call_quimper', 'Quimper');
 const SHORT: Plan = { parts: [{ text: 'The tide is out.' }] };
-/** Whose clients do not come back. */
+/** Threads whose clients don't come back. */
 const THREADS = ['alone', 'beside', 'completed'];
 const UNFINISHED = [{ id: LORIENT.id, name: LORIENT.name }];
 
-/** Falls silent as soon as the call to Lorient has begun. */
+/** Stalls as soon as the call to Lorient has begun. */
 function silentInCall(parts: readonly Part[]): Plan {
   const { faults = [] } = cutInCall('chat_completions', LORIENT.id, parts);
   return { parts, faults: faults.map((fault) => ({ ...fault, kind: 'silence' }) as typeof fault) };
@@ -51,7 +51,7 @@ describe('a replica that is killed while it holds a call', () => {
     beside: silentInCall([{ text: 'I look.' }, { tool: BREST }, { tool: LORIENT }]),
     'taken over': silentInCall([{ text: 'I look.' }, { tool: LORIENT }]),
     'taken over, settled': silentInCall([{ text: 'I look.' }, { tool: QUIMPER }, { tool: LORIENT }]),
-    // Each of its pieces takes longer than an interval.
+    // Each piece takes longer than a checkpoint interval.
     completed: {
       parts: [
         { text: 'I look.' },
@@ -106,7 +106,7 @@ describe('a replica that is killed while it holds a call', () => {
     });
   });
 
-  /** Comes back with the same request. */
+  /** Repeats the request with its run id. */
   async function comeBack(question: string): Promise<string> {
     const request = streamRequest(MODEL, question, { tools: TOOLS });
     const response = await post(living.url, request, { 'holdfast-run-id': runOf(question) });

@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url';
 
 const CLI = fileURLToPath(new URL('../../src/cli.ts', import.meta.url));
 
-/** What it says on standard error when all is well, and what Node adds with `--inspect`. */
+/** What a healthy process prints on standard error, including Node's output with `--inspect`. */
 const EXPECTED = /^(holdfast \S+: API on |Debugger |For help, see: )/;
 const INSPECTOR = /^Debugger listening on ws:\/\/127\.0\.0\.1:(\d+)/m;
 
@@ -18,9 +18,9 @@ export interface LogLine {
   readonly [field: string]: unknown;
 }
 
-/** `holdfast serve` as a process of its own, with a directory of its own. */
+/** `holdfast serve` as a separate process with its own directory. */
 export class HoldfastProcess {
-  /** Holds the configuration file. */
+  /** Contains the configuration file. */
   readonly directory: string;
   readonly #child: ChildProcess;
   readonly #log: LogLine[] = [];
@@ -44,8 +44,8 @@ export class HoldfastProcess {
   }
 
   /**
-   * `tree` is the configuration as a file would have it; `files` are put beside it. `clock_skew_ms` is by how much the
-   * process is mistaken about the time of day, `flags` are those of Node.
+   * `tree` is the configuration as a file would have it; `files` are written next to it. `clock_skew_ms` shifts the
+   * time of day of the process; `flags` are Node options.
    */
   static async start(
     tree: Record<string, unknown>,
@@ -56,7 +56,7 @@ export class HoldfastProcess {
     const directory = mkdtempSync(join(tmpdir(), 'holdfast-e2e-'));
     for (const [name, text] of Object.entries(files)) writeFileSync(join(directory, name), text);
     const configuration = join(directory, 'holdfast.yaml');
-    // Every JSON document is a YAML document.
+    // JSON is valid YAML.
     writeFileSync(configuration, JSON.stringify({ listen: { port: 0, admin_port: 0 }, ...tree }));
     const { PATH, NODE_COMPILE_CACHE } = process.env;
     const child = spawn(
@@ -91,7 +91,7 @@ export class HoldfastProcess {
     return this.#address('admin');
   }
 
-  /** With `--inspect=127.0.0.1:0` among the flags. */
+  /** Requires `--inspect=127.0.0.1:0` among the flags. */
   get inspectorPort(): number {
     const port = INSPECTOR.exec(this.#said)?.[1];
     if (port === undefined) throw new Error('the process was not started with --inspect');
@@ -102,7 +102,7 @@ export class HoldfastProcess {
     return this.#log;
   }
 
-  /** Resolves with the first line of the log that fits, from line `from` on; rejects when none can come any more. */
+  /** Resolves with the first log line that matches, from line `from` on; rejects if the process ends without one. */
   async logged(fits: (line: LogLine) => boolean, from = 0): Promise<LogLine> {
     for (;;) {
       const line = this.#log.slice(from).find(fits);
@@ -112,7 +112,7 @@ export class HoldfastProcess {
     }
   }
 
-  /** The value of every series, by name and labels as `/metrics` spells them. */
+  /** The value of every series, by name and labels as in `/metrics`. */
   async metrics(): Promise<ReadonlyMap<string, number>> {
     const text = await (await fetch(`${this.adminUrl}/metrics`)).text();
     const samples = text.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
@@ -124,7 +124,7 @@ export class HoldfastProcess {
     );
   }
 
-  /** Resolves once the process has ended. */
+  /** Resolves once the process has exited. */
   async kill(signal: NodeJS.Signals): Promise<void> {
     this.#child.kill(signal);
     await this.#exited;
@@ -137,7 +137,7 @@ export class HoldfastProcess {
     return { code: exitCode, signal: signalCode };
   }
 
-  /** Rejects if the process logged an error or warned of anything. */
+  /** Rejects if the process logged an error or printed a warning. */
   async close(): Promise<void> {
     if (!this.#hasExited) await this.kill('SIGKILL');
     rmSync(this.directory, { recursive: true });

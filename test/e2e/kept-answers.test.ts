@@ -55,7 +55,7 @@ describe('an answer that llama.cpp keeps', () => {
     const size = generation?.size ?? 0;
     const cut = await ask(holdfast, 0, [
       { kind: 'reset', at: { byte: Math.floor(size * 0.3) } },
-      // By then a call is under way.
+      // A call is under way by then.
       { kind: 'fin_in_chunk', at: { byte: Math.floor(size * 0.4) } },
     ]).finalChatCompletion();
     expect(cut.choices).toEqual(uncut.choices);
@@ -79,7 +79,7 @@ describe('an answer that llama.cpp keeps', () => {
     const ended = expect(stream.done()).rejects.toThrow();
     await stream.emitted('content');
     expect(await leaving.stop()).toEqual({ code: 0, signal: null });
-    // It has said so before it was gone.
+    // The replica told the provider to stop before it exited.
     expect(provider.generations.at(-1)?.isStopped).toBe(true);
     await ended;
     await leaving.close();

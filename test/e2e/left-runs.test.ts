@@ -45,14 +45,14 @@ beforeAll(async () => {
 });
 afterAll(() => deployment.close());
 
-/** What the provider was given to continue, request by request. */
+/** The prefix in each request to the provider. */
 const prefixes = (question: string, asked: Deployment = deployment) =>
   asked.requests(question).map(({ body }) => {
     const last = completionRequest(body)?.messages.at(-1);
     return last?.role === 'assistant' ? String(last.content) : undefined;
   });
 
-/** Nothing was paid twice: one request, and one for the rest, from where the first one was left. */
+/** Checks that nothing was paid for twice: one request, and one for the rest, from where the first one was left. */
 function expectPaidOnce(question: string, whole: string, seen: string): void {
   const [first, rest, ...more] = prefixes(question);
   expect(first).toBeUndefined();
@@ -64,7 +64,7 @@ function expectPaidOnce(question: string, whole: string, seen: string): void {
 const endOf = (replica: HoldfastProcess, run: string) =>
   replica.logged((line) => line.msg === 'run ended' && line.run === run);
 
-/** Repeats the request, and says what the response says of itself. */
+/** Repeats the request, and summarises the response. */
 async function repeated(replica: HoldfastProcess, question: string, headers: Record<string, string> = {}) {
   const response = await post(replica.url, talkRequest(question), headers);
   return {
@@ -168,7 +168,7 @@ describe('the same request', () => {
     await endOf(deployment.holdfast, client.run);
     const again = await repeated(deployment.other, 'finished', RESUMABLE);
     expect(again).toMatchObject({ replayed: 'true', run: client.run, said: ALL_OF_TALK });
-    // Its client has had all of it now: who asks again wants another sample.
+    // The client has now had the whole answer, so the next request asks for another sample.
     const sample = await repeated(deployment.other, 'finished', RESUMABLE);
     expect(sample).toMatchObject({ replayed: null, said: ALL_OF_TALK });
     expect(deployment.requests('finished')).toHaveLength(2);
@@ -216,17 +216,17 @@ describe('the same request', () => {
       repeated(deployment.holdfast, question),
     ]);
     await Promise.all(others.map((sample) => sample.ended()));
-    // The client keeps no `[DONE]`.
+    // `payloads` doesn't include `[DONE]`.
     for (const sample of others) expect(saidBy(sample.payloads)).toEqual({ ...ALL_OF_TALK, done: false });
     for (const { said } of [goesOn, ownOne]) expect(said).toEqual(ALL_OF_TALK);
     const runs = [...samples.map(({ run }) => run), goesOn.run, ownOne.run];
     expect(new Set(runs).size).toBe(runs.length);
-    // What was left is gone on with once.
+    // Only one request continues the run that was left.
     expect([goesOn, ownOne].filter(({ replayed }) => replayed === 'true')).toHaveLength(1);
   });
 });
 
-/** A place to store runs in, and how one of its finished runs is damaged in the middle. */
+/** A place to store runs, and a way to damage a finished run in the middle. */
 interface DamagedPlace {
   readonly options: Parameters<typeof Deployment.start>[0];
   damage(run: string, directory: string): Promise<void>;
@@ -315,7 +315,7 @@ describe('a request whose replica was killed and whose run was salvaged', () => 
     await Promise.race([salvaged(deployment.holdfast), salvaged(deployment.other)]);
     const again = await repeated(deployment.other, 'salvaged', thread);
     expect(again).toMatchObject({ status: 200, replayed: 'true', said: ALL_OF_TALK });
-    // The journal may miss what was delivered last.
+    // The journal may lack the last events delivered.
     expectPaidOnce('salvaged', ALL_OF_TALK.text, 'w0');
 
     deployment.plan('afterwards', TEXT_TALK);

@@ -1,7 +1,7 @@
 import type { WireName } from '../../src/checkpoint/journal.ts';
 import type { Sent } from './overflow-deployment.ts';
 
-/** Rounds of a question, two calls at once, their results, and an answer. */
+/** Each round is a question, two parallel calls, their results, and an answer. */
 const ROUNDS = 8;
 
 export type MessageWire = Exclude<WireName, 'completions'>;
@@ -82,13 +82,13 @@ const ROUND_ON: Readonly<Record<MessageWire, Round>> = {
   responses: RESPONSES,
 };
 
-/** Forty messages and more, after what instructs the model where the wire has that as a message. */
+/** The messages of a conversation without its instructions: `rounds` rounds, and a last question. */
 export function historyOn(wire: MessageWire, rounds = ROUNDS): readonly Sent[] {
   const said = Array.from({ length: rounds }, (_, round) => ROUND_ON[wire](round)).flat();
   return [...said, { role: 'user', content: QUESTION }];
 }
 
-/** A request with `history`, and with what instructs the model. */
+/** A request with instructions and `history`. */
 export function requestOn(wire: MessageWire, model: string, history: readonly Sent[], more: object = {}) {
   switch (wire) {
     case 'chat_completions':
@@ -112,7 +112,7 @@ export function requestOn(wire: MessageWire, model: string, history: readonly Se
   }
 }
 
-/** Ids of the calls and of the results in a conversation, on any wire, in order. */
+/** The ids of the calls and of the results in a conversation, on any wire, in order. */
 export function callsIn(messages: readonly Sent[]): { calls: unknown[]; results: unknown[] } {
   const items = messages.flatMap((message): Sent[] => {
     const { content, tool_calls } = message as { content?: unknown; tool_calls?: Sent[] };

@@ -6,7 +6,7 @@ import { SITUATIONS, type Situation } from './situations.ts';
 
 const NO_USAGE = { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 };
 
-/** After so many deltas of this type: in these answers, blocks have a beginning and an end besides. */
+/** After this many deltas of a type; blocks also have start and stop events. */
 export function afterDeltas(parts: readonly Part[], type: string, count: number): Position {
   const said = { deltas: deltasOf(parts, {}), finish: 'stop' };
   const { events } = messagesEvents(said, { id: '', model: '', created: 0 }, NO_USAGE, 'final');
@@ -26,7 +26,7 @@ const PLACES: Readonly<Record<string, readonly [type: string, count: number]>> =
   'reasoning and text, cut in the reasoning': ['thinking_delta', 5],
 };
 
-/** The same situations where answers are messages, cut in the same places. */
+/** The same situations on the Messages API, cut in the same places. */
 export const MESSAGE_SITUATIONS: readonly Situation[] = SITUATIONS.map((situation) => {
   const [type, count] = PLACES[situation.name] ?? ['text_delta', 1];
   return { ...situation, at: afterDeltas(situation.parts, type, count) };

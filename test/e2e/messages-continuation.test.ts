@@ -12,7 +12,7 @@ const TEXT = {
 const REASONING = { reasoning: 'They ask about the sea.' };
 const CLAUDE_4_5 = 'claude-sonnet-4-5';
 const KEY = 'configured-key';
-/** Whichever the SDK is of. */
+/** The SDK's API version, whichever it is. */
 const VERSION = expect.stringMatching(/^\d{4}-\d\d-\d\d$/) as string;
 
 let deployment: Deployment;
@@ -132,7 +132,7 @@ test('a message continues at another replica when its own is killed', async () =
       if (eventsIn(body).length > 40) await deployment.holdfast.kill('SIGKILL');
     }
   } catch {
-    // The connection broke off with its process.
+    // The connection broke when its process died.
   }
   const had = eventsIn(body);
   const tail = had.map((event) => /^data: (.*)$/m.exec(event)?.[1]);
@@ -152,6 +152,6 @@ test('a message continues at another replica when its own is killed', async () =
   });
 });
 
-/** The whole events of a body. */
+/** The complete events in a body. */
 const eventsIn = (body: string): string[] =>
   body.split(/(?<=\n\n)/).filter((event) => event.endsWith('\n\n'));

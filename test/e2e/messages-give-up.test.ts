@@ -30,7 +30,7 @@ if ('missing' in python) test('anthropic for Python', needs(python), () => {});
 const giveUp = describeGiveUp({
   clients: CLIENTS,
   lostBy: ['reset', 'clean_eof', 'done_without_finish', 'error_anthropic', 'finish_abort', 'silence'],
-  // After the beginnings of the message and of the block, a ping, and two deltas.
+  // After the starts of the message and the block, a ping, and two deltas.
   within: () => ({ event: 5 }),
   inSecondCall: (parts) => afterDeltas(parts, 'input_json_delta', 8),
   refusal: { type: 'error', ...refusalOf('api_error') },

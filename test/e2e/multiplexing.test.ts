@@ -9,12 +9,12 @@ const RESETS = 12;
 
 let deployment: Deployment;
 beforeAll(async () => {
-  // Runs that share a connection with the one that is reset are interrupted, too.
+  // The reset also interrupts the runs that share the connection.
   deployment = await Deployment.start({ recovery: { max_attempts: 10 } });
 });
 afterAll(() => deployment.close());
 
-/** Longer than it may take to find out that a connection is gone, and to recover. */
+/** More than enough time to detect a lost connection and recover. */
 const ANSWER_MAX_MS = 15_000;
 
 async function ask(question: string, faults: readonly Fault[]): Promise<void> {
@@ -25,8 +25,8 @@ async function ask(question: string, faults: readonly Fault[]): Promise<void> {
 }
 
 /**
- * Node 22 and 24 can lose an HTTP/2 session over TLS: if a write is the first to meet the reset, nothing is ever
- * written or read again, no event says so, and later requests are still sent that way.
+ * Node 22 and 24 can lose an HTTP/2 session over TLS: if a write is the first to hit the reset, the session never reads
+ * or writes again, emits no event, and still accepts later requests.
  */
 test('a connection that is reset while others use it takes no later request with it', async () => {
   let asked = 0;

@@ -13,7 +13,7 @@ import type { HoldfastProcess } from './holdfast-process.ts';
 import { post, streamRequest } from './raw-client.ts';
 import { callTo, TIDES } from './situations.ts';
 
-/** Short enough for a test, long enough for a busy machine to give a sign of life in. */
+/** Short enough for a test, long enough for a busy machine to renew it. */
 const LEASE_MS = 1500;
 const SALVAGE_AFTER_MS = 500;
 const STORED_MS = 60_000;
@@ -26,7 +26,7 @@ const CALLED: readonly Part[] = [
 ];
 const HINT = lostCallText([TIDES.name]);
 const words = (count: number) => Array.from({ length: count }, (_, index) => `w${index} 🌊`).join(' ');
-/** Longer than any process lives here. */
+/** Outlives every process here. */
 const ENDLESS: Plan = { parts: [{ text: words(5000) }], delay_ms: 4 };
 const SHORT: Plan = { parts: [{ text: 'The tide is out.' }] };
 const SDKS: readonly TwoTurns[] = [true, false].flatMap((streams) => [
@@ -39,7 +39,7 @@ type Body = Readonly<Record<string, unknown>>;
 const bodiesOf = (deployment: Deployment, question: string): Body[] =>
   deployment.requests(question).map(({ body }) => body as Body);
 
-/** The request as its provider is to have it with the hint about a lost call. */
+/** The request as its provider should get it, with the hint about a lost call. */
 function withHint(wire: WireName, body: Body): Body {
   if (wire === 'responses')
     return {
@@ -61,7 +61,7 @@ function isNotice(text: unknown): boolean {
 }
 const NOTICE = expect.toSatisfy(isNotice) as unknown;
 
-/** What the user says, and the notice behind it. */
+/** The user's message with the notice appended. */
 const withNotice = (content: unknown): unknown =>
   Array.isArray(content)
     ? [...(content as unknown[]), { type: 'text', text: NOTICE }]
@@ -70,7 +70,7 @@ const withNotice = (content: unknown): unknown =>
         return asked === content && isNotice(told);
       });
 
-/** What a request of the thread has in place of its instructions and its input when a partial is told. */
+/** On each wire, what a request in the thread has as instructions and input when it carries a notice. */
 const NOTICED: Readonly<Record<string, (question: string, own: Body) => object>> = {
   messages: (_, { messages }) => ({
     system: [{ type: 'text', text: BE_BRIEF, cache_control: { type: 'ephemeral' } }],
@@ -102,7 +102,7 @@ describe('a call that was cut beside one that was delivered', () => {
   beforeAll(async () => {
     deployment = await Deployment.start({ replicas: 2 });
   }, 60_000);
-  // It would say so if its provider had refused any request.
+  // Fails if the provider refused any request.
   afterAll(() => deployment.close());
 
   test.each(SDKS)('is reported once to $name', async (sdk) => {
@@ -120,7 +120,7 @@ describe('a call that was cut beside one that was delivered', () => {
   test('is told by a result alone, where the provider keeps the conversation', async () => {
     const question = 'half called: kept';
     deployment.plan(question, cutInCall('responses', 'call_lorient', CALLED));
-    // What is said first tells the provider what to answer.
+    // The hint is the first message, which selects the provider's answer.
     deployment.plan(HINT, SHORT);
     const request = { model: modelOf('h1'), tools: responsesTools([TIDES]) };
     const connect = ({ url }: HoldfastProcess) =>
@@ -148,7 +148,7 @@ describe('a call that was cut beside one that was delivered', () => {
 describe('an answer whose replica was killed', () => {
   let deployment: Deployment;
   let living: HoldfastProcess;
-  /** Each has one thread that it continues itself, and one that the next one continues. */
+  /** Each SDK continues one thread of its own, and one of the SDK before it. */
   const THREADS = SDKS.filter(({ name }) => name.endsWith('as streams'));
 
   beforeAll(async () => {
@@ -186,7 +186,7 @@ describe('an answer whose replica was killed', () => {
   }, 2 * STORED_MS);
   afterAll(() => deployment.close());
 
-  /** Asks twice in the thread; only the first request is to tell. */
+  /** Asks twice in the thread; only the first request may carry the notice. */
   async function expectTold(sdk: TwoTurns, thread: string): Promise<void> {
     const questions = [`${thread}, then`, `${thread}, and then`] as const;
     for (const question of questions) {
@@ -219,7 +219,7 @@ describe('an answer whose replica was killed', () => {
     },
   );
 
-  /** An answer on messages that is given up. */
+  /** Makes an answer on the Messages API that Holdfast gives up. */
   async function cutOff(thread: string): Promise<void> {
     const faults: Fault[] = [
       { kind: 'reset', at: { event: 12 } },

@@ -21,11 +21,11 @@ const READERS = {
   responses: readResponses,
 } as const;
 
-/** More often than any target is asked. */
+/** More requests than any target receives. */
 export const ALWAYS = 20;
 export const always = (fault: Fault): readonly Fault[] => Array.from({ length: ALWAYS }, () => fault);
 
-/** A body as it was sent, whatever the wire. */
+/** A request body as the provider received it, on any wire. */
 export interface SentBody {
   readonly model: string;
   readonly messages?: readonly Sent[];
@@ -41,7 +41,7 @@ export type Sent = Readonly<Record<string, unknown>>;
 export const bodyOf = ({ body }: RecordedRequest): SentBody => body as SentBody;
 export const messagesOf = ({ messages, input }: SentBody): readonly Sent[] => messages ?? input ?? [];
 
-/** What a request takes of a context, in characters: the conversation, and the answer that may follow. */
+/** The number of characters that a request takes of the context: the conversation, plus the limit of the answer. */
 export function sizeOf(body: SentBody): number {
   const { max_tokens, max_completion_tokens, max_output_tokens, prompt } = body;
   const limit = max_tokens ?? max_completion_tokens ?? max_output_tokens ?? 0;
@@ -60,10 +60,10 @@ const refusalOn: Readonly<Record<WireName, object>> = {
   responses: { error: { message: TOO_LONG, type: 'invalid_request_error', code: 'context_length_exceeded' } },
 };
 
-/** Decides what a provider says, by the body and by how many requests of this model it was sent before. */
+/** Decides what a provider answers, from the body and the number of earlier requests for this model. */
 export type Say = (body: SentBody, before: number) => Plan;
 
-/** One that takes so many characters and no more, in the words of the wire. */
+/** A provider that refuses requests of more than `characters`, with the wire's error. */
 export const takes =
   (characters: number, wire: WireName, say: Say): Say =>
   (body, before) => {
@@ -80,14 +80,14 @@ export interface Told {
   readonly headers: Headers;
 }
 
-/** Processes, and providers that say by request what they have to say. */
+/** Processes, and providers that decide request by request what to answer. */
 export class OverflowDeployment {
   readonly replicas: readonly HoldfastProcess[];
   readonly main: Provider;
   readonly larger: Provider;
   readonly scribe: Provider;
   readonly #says = new Map<string, Say>();
-  /** Of its own. */
+  /** The deployment's own temporary directory, if any. */
   #directory: string | undefined;
 
   private constructor(replicas: readonly HoldfastProcess[], [main, larger, scribe]: readonly Provider[]) {
@@ -104,8 +104,8 @@ export class OverflowDeployment {
     }
   }
 
-  /** `store`: what the replicas share, if there are several. */
-  /** Two replicas that share a directory, which is gone with them. */
+  /** `store` is what the replicas share, if there are several. */
+  /** Starts two replicas that share a directory, which is removed with them. */
   static async startTwo(): Promise<OverflowDeployment> {
     const directory = mkdtempSync(join(tmpdir(), 'holdfast-e2e-'));
     const two = await OverflowDeployment.start(2, `file:${directory}/store`);
@@ -156,19 +156,22 @@ export class OverflowDeployment {
     return new OverflowDeployment(await Promise.all(started), providers);
   }
 
-  /** The first of the processes, or the only one. */
+  /** The first process. */
   get holdfast(): HoldfastProcess {
     const [first] = this.replicas;
     if (!first) throw new Error('nothing was started');
     return first;
   }
 
-  /** What a provider says to those who ask for a model. The one that summarises is asked for `scribe` by all. */
+  /**
+   * Sets a provider's answers to requests for a model. Requests to the summarising provider all name the model
+   * `scribe`.
+   */
   say(provider: 'main' | 'larger' | 'scribe', model: string, say: Say): void {
     this.#says.set(`${provider} ${model}`, say);
   }
 
-  /** Bodies that were sent to a provider on account of a model, in order. */
+  /** The bodies that a provider received for a model, in order. */
   sent(provider: 'main' | 'larger' | 'scribe', model: string): readonly SentBody[] {
     return this.#sentTo(this[provider], model).map(bodyOf);
   }
@@ -206,7 +209,7 @@ export class OverflowDeployment {
     return { status: response.status, body: text, reading, headers: response.headers };
   }
 
-  /** Rejects if the process had complaints, or a provider was told to do something it could not. */
+  /** Rejects if a process logged errors or warnings, or a provider couldn't perform a fault. */
   async close(): Promise<void> {
     await Promise.all([...this.replicas, this.main, this.larger, this.scribe].map((each) => each.close()));
     if (this.#directory !== undefined) rmSync(this.#directory, { recursive: true });

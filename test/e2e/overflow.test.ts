@@ -12,9 +12,9 @@ const says = (faults: readonly Fault[] = [], more: Partial<Plan> = {}): Plan => 
   faults,
   ...more,
 });
-/** Cut at the first request, and told from there on. */
+/** Cuts the first request, then answers. */
 const cutOnce: Say = (_, before) => says(before === 0 ? always(CUT) : []);
-/** Cut at the first request, and refused from there on. */
+/** Cuts the first request, then refuses. */
 const cutAndFull =
   (wire: WireName): Say =>
   (body, before) =>
@@ -24,11 +24,11 @@ const QUESTION = 'What about the tide?';
 const LIMIT = 1000;
 
 const ON_WIRES: readonly WireName[] = ['chat_completions', 'completions', 'messages', 'responses'];
-/** As the readers of all wires name it. */
+/** In the terms of the readers of all wires. */
 const ENDED = { finish: 'length', done: true, error: undefined };
 const WHOLE = { text: TEXT, finish: 'stop', done: true, error: undefined };
 
-/** By wire; messages by a model that continues a prefix. */
+/** A model for the wire; on messages, one that continues a prefix. */
 const modelOf = (route: string, wire: WireName, name: string) =>
   `${route}-${name}-${wire}${wire === 'messages' ? '-claude-sonnet-4-5' : ''}`;
 

@@ -26,7 +26,7 @@ const QUESTION = 'something that nobody else may know';
 const SEALING_KEY = 'a key that the store never gets to see';
 
 let deployment: Deployment;
-/** One run in all its ways: begun, lost with its replica, read, resumed, repeated, cancelled. */
+/** Takes one run through everything: begun, lost with its replica, read, resumed, repeated, cancelled. */
 beforeAll(async () => {
   deployment = await Deployment.start({
     replicas: 2,
@@ -52,7 +52,7 @@ afterAll(() => deployment.close());
 
 const logOf = ({ log }: HoldfastProcess): string => log.map((line) => JSON.stringify(line)).join('\n');
 
-/** What the files of a store hold, and what they are called. */
+/** The contents and the names of a store's files. */
 function storedBytes(directory: string): string {
   const names = readdirSync(directory, { recursive: true }).map(String);
   const files = names.map((name) => join(directory, name)).filter((path) => statSync(path).isFile());
@@ -86,7 +86,7 @@ test('a store that is sealed says nothing of what was said either', async () => 
     expect(state).toMatchObject({ status: 'complete', text: ALL_OF_TALK.text, thread: THREAD });
     const list = await (await fetchRuns(sealed.holdfast, `?thread=${encodeURIComponent(THREAD)}`)).json();
     expect(list).toMatchObject({ data: [{ id: client.run, thread: THREAD }] });
-    // The store is written behind the answer.
+    // The store is written in the background.
     await vi.waitFor(() => expect(storedBytes(sealed.store)).toContain(client.run), 10_000);
     const bytes = storedBytes(sealed.store);
     const text = JSON.stringify(TALK.parts);

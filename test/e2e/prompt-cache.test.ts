@@ -9,8 +9,8 @@ import { afterDeltas } from './message-situations.ts';
 import { callTo, TIDES } from './situations.ts';
 
 /*
- * A provider that bills what is in its prompt cache at a tenth, and what is not in full: a cut must not cost the client the
- * cache of its conversation.
+ * The provider bills cached prompt tokens at a tenth of the price: a cut must not cost the client the cache of its
+ * conversation.
  */
 
 const THOUGHTS = { reasoning: 'They ask about the sea, so it is about kelp again.' };
@@ -76,7 +76,7 @@ async function ask(question: string, model: string, thinking?: Anthropic.Thinkin
   return message.content.filter(({ type }) => type !== 'thinking');
 }
 
-/** Tokens that this request had to have read without the cache, of those that the first one left there. */
+/** The tokens that this request couldn't read from the cache, of those that the first one left there. */
 const lost = (first: RecordedRequest, { cached }: RecordedRequest): number => {
   const { read, written } = first.cached ?? { read: 0, written: 0 };
   return read + written - (cached?.read ?? 0);

@@ -3,7 +3,7 @@ import { type Chunk, callsOf, chunksOf, contentOf, finishOf } from '../provider/
 export interface RawAnswer {
   readonly status: number;
   readonly headers: Headers;
-  /** As it came. */
+  /** Unparsed. */
   readonly body: string;
   readonly chunks: readonly Chunk[];
   readonly text: string;
@@ -35,7 +35,7 @@ export function post(
   });
 }
 
-/** One request without an SDK in between: what really came over the wire. Rejects when it was not whole. */
+/** Sends one request without an SDK, to see exactly what came over the wire. Rejects if the response was incomplete. */
 export async function rawAnswer(url: string, body: object, signal?: AbortSignal): Promise<RawAnswer> {
   const response = await post(url, body, {}, signal);
   const text = await response.text();

@@ -6,10 +6,10 @@ import { callsOf, SITUATIONS, type Situation, textOf } from './situations.ts';
 import { TROUBLES, type Trouble } from './troubles.ts';
 import { expectNoWarnings } from './warnings.ts';
 
-/** Providers count the prompt's tokens by its length, which must not depend on the case. */
+/** Providers count a prompt's tokens by its length, which must be the same in every case. */
 const QUESTION_CHARACTERS = 160;
 
-/** Every trouble in every situation, as an application sees it through this client: as if nothing had happened. */
+/** Checks every trouble in every situation through this client: the application must notice nothing. */
 export function describeRecovery(
   connect: (url: string) => ChatClient,
   situations: readonly Situation[] = SITUATIONS,
@@ -23,7 +23,7 @@ export function describeRecovery(
 
   expectNoWarnings();
   beforeAll(async () => {
-    // On a busy machine, clocks that are this short run out for others than the one they are to run out for.
+    // On a busy machine, such short clocks may also expire on requests without a fault.
     deployment = await Deployment.start({ recovery: { max_attempts: 10 } });
     client = connect(deployment.holdfast.url);
     for (const situation of situations) uncut.set(situation, (await ask(situation)).answer);
@@ -44,7 +44,7 @@ export function describeRecovery(
     const { answer, requests } = await ask(situation, trouble);
     expect(answer).toEqual(recoveredOf(client, uncut.get(situation), answer));
     if (!trouble.classified) expect(requests).toBe(1);
-    // On a busy machine, clocks that are this short may run out once more.
+    // On a busy machine, such short clocks may expire once more.
     else if (trouble.upstream === 'impatient') expect(requests).toBeGreaterThanOrEqual(2);
     else expect(requests).toBe(2);
   };
@@ -63,6 +63,6 @@ export function describeRecovery(
   });
 
   test.concurrent.each(casesOver(false))('$situation.name: $trouble.name', recovers);
-  // One after the other: what breaks a connection would break it for all the streams it carries.
+  // Run these one by one: a broken connection would break every stream that it carries.
   test.each(casesOver(true))('$situation.name: $trouble.name', recovers);
 }

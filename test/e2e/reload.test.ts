@@ -10,7 +10,7 @@ import { chunkEvent } from '../http-peer.ts';
 
 const STREAMS = 200;
 
-/** A provider that begins every answer with its name and leaves it open. */
+/** A provider that starts every answer with its name and leaves it open. */
 class OpenProvider {
   readonly answers: ServerResponse[] = [];
   readonly keys: (string | undefined)[] = [];
@@ -35,7 +35,7 @@ class OpenProvider {
     return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}/v1`;
   }
 
-  /** Resolves when it has been asked so often. */
+  /** Resolves once it has received this many requests. */
   asked(count: number): Promise<void> {
     if (this.answers.length >= count) return Promise.resolve();
     return new Promise((resolve) => {
@@ -47,7 +47,7 @@ class OpenProvider {
     return new Promise((resolve) => this.#server.getConnections((_error, count) => resolve(count)));
   }
 
-  /** Ends the answers that are open. */
+  /** Ends the open answers. */
   finish(): void {
     for (const answer of this.answers.filter(({ writable }) => writable)) {
       answer.write(chunkEvent({ content: ' to its end' }));
@@ -68,7 +68,7 @@ async function providers() {
   return { before, after, urls: { before: await before.start(), after: await after.start() } };
 }
 
-/** As a file has it: JSON is YAML. */
+/** A configuration file: JSON is valid YAML. */
 const fileWith = (upstreams: object, more: object = {}): string =>
   JSON.stringify({
     upstreams,
@@ -78,7 +78,7 @@ const fileWith = (upstreams: object, more: object = {}): string =>
     ...more,
   });
 
-/** Editors write so: the file is never half there. */
+/** Replaces the file atomically, as editors do. */
 function put(path: string, text: string): void {
   writeFileSync(`${path}~`, text);
   renameSync(`${path}~`, path);
@@ -86,7 +86,7 @@ function put(path: string, text: string): void {
 
 type ReplicaProcess = Awaited<ReturnType<typeof startReplicaProcess>>;
 
-/** A replica with this file. */
+/** Starts a replica with this configuration. */
 async function start(text: string) {
   const path = join(temporaryDirectory(), 'holdfast.yaml');
   put(path, text);
@@ -122,7 +122,7 @@ const ask = (api: string, headers: Record<string, string> = {}, content = 'Tell 
     body: JSON.stringify({ model: 'm', stream: true, messages: [{ role: 'user', content }] }),
   });
 
-/** What an answer says, of which there must be all. */
+/** The text of an answer, which must be complete. */
 function saidIn(body: string): string {
   expect(body.endsWith('data: [DONE]\n\n')).toBe(true);
   return [...body.matchAll(/"content":"([^"]*)"/g)].map(([, text]) => text).join('');
@@ -165,7 +165,7 @@ describe('a reload', () => {
     const said = await Promise.all(answers.map(async (answer) => saidIn(await answer.text())));
     expect(new Set(said)).toEqual(new Set(['before to its end']));
     expect(before.answers).toHaveLength(STREAMS);
-    // The connections of the configuration that nothing needs any more.
+    // The old configuration's connections close once nothing needs them.
     while ((await before.connections()) > 0) await fetch(`${replica.admin}/livez`);
     expect(await metric(replica, 'holdfast_config_reloads_total{outcome="applied"}')).toBe(1);
   });
@@ -180,7 +180,8 @@ describe('a reload', () => {
     before.answers[0]?.destroy();
     await before.asked(2);
     before.finish();
-    // `nudge` and `prefill` alike: what is repeated of the beginning is removed, or the seam is free.
+    // Either way of asking for the rest is fine here: the seam may remove what the model repeats, or join the two parts
+    // as they are.
     expect(saidIn(await answer.text())).toMatch(/^before.* to its end$/);
     expect(before.keys).toEqual(['Bearer sk-before', 'Bearer sk-before']);
   });

@@ -8,13 +8,13 @@ const LIFE_S = 12;
 const BEGUN = 'Kelp holds fast ';
 const WHOLE = `${BEGUN}to rock.`;
 
-/** Prints a key that says in its name until when it is good. */
+/** Prints a key whose name says when it expires. */
 const PRINT_KEY = `const end_ms = Date.now() + ${LIFE_S} * 1000;
   console.log(JSON.stringify({ access_token: 'until-' + end_ms, expires_in: ${LIFE_S} }));`;
 
 const isGood = (credential = '') => Number(credential.replace('Bearer until-', '')) > Date.now();
 
-/** A provider whose keys expire. Its first answer breaks off when the key that it was asked with has. */
+/** A provider whose keys expire. Its first answer breaks off when the key of its request expires. */
 async function startStrictProvider() {
   const keys: string[] = [];
   const url = await startProvider(async (request, response) => {

@@ -12,7 +12,7 @@ import { SITUATIONS, type Situation } from './situations.ts';
 const LEASE_MS = 1500;
 const STORED_MS = 60_000;
 const MODEL = modelOf('vllm');
-/** Providers count the prompt's tokens by its length, which must not depend on the case. */
+/** Providers count a prompt's tokens by its length, which must be the same in every case. */
 const QUESTION_CHARACTERS = 160;
 
 vi.setConfig({ maxConcurrency: 16 });
@@ -31,7 +31,7 @@ const CONNECTIONS: readonly ((url: string) => ChatClient)[] = [
       )),
 ];
 
-/** What the client has seen something of is gone on with; of held calls it has seen nothing. */
+/** A run is continued if the client has seen part of it; of held calls, it has seen nothing. */
 const isSeen = ({ parts: [first] }: Situation): boolean =>
   first !== undefined && !('tool' in first || 'tools' in first);
 const isSaid = ({ name }: Situation): boolean => !name.endsWith('cut in the reasoning');

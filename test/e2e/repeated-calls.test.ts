@@ -6,14 +6,14 @@ import { post, streamRequest } from './raw-client.ts';
 import { callTo, TIDES } from './situations.ts';
 
 const [BREST, LORIENT] = [callTo('call_brest', 'Brest'), callTo('call_lorient', 'Lorient')];
-/** Says the same in other words. */
+/** The same call, worded differently. */
 const BREST_AGAIN = { ...BREST, id: 'call_again', arguments: '{ "days": 3, "port": "Brest" }' };
 const PLAN: Plan = {
   parts: [{ text: 'I look.' }, { tool: BREST }, { tool: BREST_AGAIN }, { tool: LORIENT }],
   delay_ms: 1,
 };
 
-/** On a busy machine a process takes its time to start. */
+/** Processes start slowly on a busy machine. */
 const START_MAX_MS = 60_000;
 
 let deployment: Deployment;

@@ -5,7 +5,7 @@ import { SITUATIONS, type Situation } from './situations.ts';
 
 const NO_USAGE = { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 };
 
-/** After so many events of this type: in these answers, every delta has company. */
+/** After this many events of a type; in responses, other events surround every delta. */
 function after(situation: Situation, type: string, count: number): Position {
   const envelope = { id: '', model: '', created: 0 };
   const said = { deltas: deltasOf(situation.parts, {}), finish: 'stop' };
@@ -30,7 +30,7 @@ const PLACES: Readonly<Record<string, readonly [type: string, count: number]>> =
   'reasoning and text, cut in the reasoning': [THOUGHT, 5],
 };
 
-/** The same situations where answers are responses, cut in the same places. */
+/** The same situations on the Responses API, cut in the same places. */
 export const RESPONSE_SITUATIONS: readonly Situation[] = SITUATIONS.map((situation) => {
   const [type, count] = PLACES[situation.name] ?? [TEXT, 1];
   return { ...situation, at: after(situation, type, count) };

@@ -18,7 +18,7 @@ const PARTS: readonly Part[] = [
 ];
 const IN_TEXT = { event: 20 } as const;
 
-/** The second makes every response in the background. */
+/** The upstream of the second model makes every response in the background. */
 const MODELS = { asked: 'm', always: 'background' } as const;
 
 let provider: Provider;
@@ -85,7 +85,7 @@ describe('an answer that its provider gives in the background', () => {
     expect(uncut.asked).toEqual([post]);
     const cut = await ask([{ kind: 'reset', at: { event } }]);
     expect(cut.asked).toEqual(event === 0 ? [post, post] : [post, get(event - 1)]);
-    // Every event of it has come once, and as it was.
+    // Every event came exactly once, and unchanged.
     expect(cut.types).toEqual(uncut.types);
     expect(cut.response).toEqual(uncut.response);
   });
@@ -154,7 +154,7 @@ describe('an upstream that is to make every response in the background', () => {
     expect(through.lines).toEqual([POST]);
     expect(through.response).toEqual(straight.response);
     expect(JSON.stringify(through.told)).not.toMatch(/"background":true|queued/);
-    // That it has its turn is one more event.
+    // The one extra event announces the end of the queue.
     expect(through.told).toHaveLength(straight.told.length + 1);
   });
 

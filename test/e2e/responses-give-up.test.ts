@@ -14,7 +14,7 @@ import { TIDES } from './situations.ts';
 
 vi.setConfig({ maxConcurrency: 16 });
 
-/** After the response, the item and its part have begun: some words, or some of the arguments. */
+/** After the start of the response, the item and its part, and some words or arguments. */
 const WITHIN = { event: 7 } as const;
 
 const python = await pythonEnvironment();
@@ -44,7 +44,7 @@ const giveUp = describeGiveUp({
   clients: CLIENTS,
   lostBy: ['reset', 'clean_eof', 'done_without_finish', 'error_openai', 'error_openrouter', 'silence'],
   within: (answer) => (answer === 'a tool call' ? { event: 4 } : WITHIN),
-  // Two events begin the response, and a call is told in eight.
+  // Two events start the response, and each call takes eight.
   inSecondCall: () => ({ event: 13 }),
 });
 const { planned } = giveUp;

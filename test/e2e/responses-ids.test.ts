@@ -8,7 +8,7 @@ import type { HoldfastProcess } from './holdfast-process.ts';
 const TEXT = { text: 'The tide comes in twice a day, and goes out again as often.' };
 const CUT: Fault = { kind: 'reset', at: { event: 9 } };
 
-/** An answer that was recovered, and is gone on from. */
+/** A recovered answer that a later request refers to. */
 describe('the id of an answer', () => {
   let deployment: Deployment;
   let questions = 0;
@@ -27,7 +27,9 @@ describe('the id of an answer', () => {
     return { model: modelOf('h1'), input: question };
   };
 
-  /** What the client calls its answer, and what the provider calls the one that it finished. */
+  /**
+   * The id that the client sees for its answer, and a pattern for the provider's id of the response that completed it.
+   */
   async function recovered() {
     const { holdfast } = deployment;
     const asked = planned(CUT);
@@ -38,7 +40,7 @@ describe('the id of an answer', () => {
     return { shown: response.id, finished: new RegExp(`^resp_chatcmpl-(?!${serial}$)\\d+$`) };
   }
 
-  /** What the provider is told to continue. */
+  /** The ids that the provider is asked to continue. */
   const sent = (question: string) =>
     deployment.requests(question).map(({ body }) => (body as Record<string, unknown>).previous_response_id);
 

@@ -14,12 +14,12 @@ const CASES = CONNECTIONS.flatMap((connect) =>
   RESPONSE_SITUATIONS.map((situation) => ({
     connect,
     situation,
-    // Providers count the prompt's tokens by its length, which must not depend on the case.
+    // Providers count a prompt's tokens by its length, which must be the same in every case.
     question: `${connect.name}: ${situation.name} `.padEnd(160, '.'),
   })),
 );
 
-/** Of calls that are held, the client has seen nothing. */
+/** The client has seen nothing of calls that are held. */
 const isSeen = ({ parts: [first] }: Situation): boolean =>
   first !== undefined && !('tool' in first || 'tools' in first);
 

@@ -10,14 +10,14 @@ import { freePort } from '../redis/free-port.ts';
 import { HoldfastProcess } from './holdfast-process.ts';
 
 const TEXT = 'The tide comes in twice a day, and what holds fast to the rock is there when it is out again.';
-/** It stops in the middle, and says nothing more until it is closed. */
+/** Stalls in the middle until the provider is closed. */
 const HALTED: Plan = {
   parts: [{ text: TEXT }],
   prefill: 'any',
   prefilled: 'exact',
   faults: [{ kind: 'silence', at: { event: 8 } }],
 };
-/** Longer than four attempts take with the longest backoff. */
+/** Longer than four attempts with the longest backoff. */
 const AWAY_MS = 6000;
 
 const QUESTION = {
@@ -38,7 +38,7 @@ async function startHoldfast(base_url: string, port = 0, store = 'memory'): Prom
 const clientOf = ({ url }: HoldfastProcess) =>
   new OpenAI({ baseURL: url, apiKey: 'of-the-client', maxRetries: 0 });
 
-/** All that is said, or `undefined` where the answer is not said to be whole. */
+/** The whole text, or `undefined` if the stream doesn't end with a finish reason. */
 async function streamed(client: OpenAI): Promise<string | undefined> {
   const stream = await client.chat.completions.create({ ...QUESTION, stream: true });
   let said = '';

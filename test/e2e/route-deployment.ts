@@ -8,23 +8,23 @@ import type { Plan } from '../provider/script.ts';
 import { PROVIDER_WIRES, wireAt } from '../provider/wires/registry.ts';
 import { HoldfastProcess } from './holdfast-process.ts';
 
-/** What the two providers say to one question. */
+/** The two providers' answers to one question. */
 export interface Plans {
   readonly first: Plan;
   readonly second: Plan;
 }
 
-/** A route with two targets, one at each provider; keys are those of the configuration. */
+/** A route with two targets, one at each provider; the keys are those of the configuration. */
 export interface TwoTargets {
   readonly first?: object;
   readonly second?: object;
-  /** Of the upstream behind the first target. */
+  /** Settings of the upstream behind the first target. */
   readonly upstream?: object;
-  /** Of the route itself. */
+  /** Settings of the route itself. */
   readonly settings?: object;
 }
 
-/** Processes with a file store between them, and two providers behind every route. */
+/** Processes that share a file store, with two providers behind every route. */
 export class RouteDeployment {
   readonly replicas: HoldfastProcess[] = [];
   readonly first: Provider;
@@ -39,7 +39,7 @@ export class RouteDeployment {
     second.respond((request) => this.#plans.get(questionOf(request))?.second);
   }
 
-  /** Routes by model. What one route learns of its first target is nothing to the others. */
+  /** `routes` is keyed by model. What one route learns about its first target doesn't affect the other routes. */
   static async start(
     routes: Readonly<Record<string, TwoTargets>>,
     sections: object = {},
@@ -79,19 +79,19 @@ export class RouteDeployment {
     return replica;
   }
 
-  /** The answer to this first user message. A later plan takes the place of an earlier one. */
+  /** Sets the answers to this first user message. A later plan replaces an earlier one. */
   plan(question: string, plans: Plans): void {
     this.#plans.set(question, plans);
   }
 
-  /** What each provider was sent on account of a question, in order. */
+  /** The requests that each provider received for a question, in order. */
   requests(question: string): { readonly first: RecordedRequest[]; readonly second: RecordedRequest[] } {
     const about = (provider: Provider) =>
       provider.requests.filter((request) => questionOf(request) === question);
     return { first: about(this.first), second: about(this.second) };
   }
 
-  /** Rejects if a process had complaints, or a provider was told to do something it could not. */
+  /** Rejects if a process logged errors or warnings, or a provider couldn't perform a fault. */
   async close(): Promise<void> {
     try {
       await Promise.all([...this.replicas, this.first, this.second].map((each) => each.close()));

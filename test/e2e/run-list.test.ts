@@ -37,7 +37,7 @@ test('a client that has lost its runs finds them by their thread, at every repli
   await derived.ended();
   const lost = await beginTalk(deployment, 'lost', { ...RESUMABLE, ...named });
 
-  // Journals are written behind the answers.
+  // Journals are written in the background.
   await vi.waitFor(
     async () =>
       expect((await list(other)).data).toMatchObject([

@@ -9,7 +9,7 @@ import { post, type RawAnswer, rawAnswer, streamRequest } from './raw-client.ts'
 import { callTo, TIDES } from './situations.ts';
 import { StreamClient } from './stream-client.ts';
 
-/** Short enough for a test, long enough for a busy machine to give a sign of life in. */
+/** Short enough for a test, long enough for a busy machine to renew it. */
 const LEASE_MS = 1000;
 const SALVAGE_AFTER_MS = 500;
 const ALWAYS = 10;
@@ -20,7 +20,7 @@ const TOOLS = [{ type: 'function', function: TIDES }];
 const BREST = callTo('call_brest', 'Brest');
 
 const words = (count: number) => Array.from({ length: count }, (_, index) => `w${index} 🌊`).join(' ');
-/** Longer than any process lives here. */
+/** Outlives every process here. */
 const ENDLESS: Plan = { parts: [{ text: words(3000) }], delay_ms: 4 };
 const SILENT: Plan = { parts: [{ text: 'No.' }], faults: [{ kind: 'silence', at: { event: 0 } }] };
 const SHORT: Plan = { parts: [{ text: 'The tide is out.' }] };
@@ -38,7 +38,7 @@ async function statusOf({ url }: HoldfastProcess, run: string): Promise<Status> 
   return (await response.json()) as Status;
 }
 
-/** Asks something new, and returns the messages that the provider was sent. */
+/** Asks a new question, and returns the messages that the provider received. */
 async function heard(
   deployment: Deployment,
   { url }: HoldfastProcess,
@@ -61,7 +61,7 @@ const noticed = (question: string, told: object) => [
   { role: 'user', content: question },
 ];
 
-/** The fixed form: a name, compact JSON, one sentence. */
+/** The notice has a fixed form: a name, compact JSON, one sentence. */
 function tells(content: string, told: object): boolean {
   const [, json = ''] = /^last_partial_recovery: (\{.*\}) Your previous answer .*\.$/.exec(content) ?? [];
   expect(JSON.parse(json)).toEqual(told);
@@ -95,7 +95,7 @@ describe('a process that is killed in mid-stream and started again', () => {
     [partial, unthreaded, mute, finished] = await Promise.all([
       open('partial', ENDLESS, 'thread'),
       open('unthreaded', ENDLESS),
-      // Its headers leave with the first keep-alive.
+      // The headers leave with the first keep-alive.
       open('mute', SILENT, 'mute'),
       rawAnswer(deployment.holdfast.url, streamRequest(MODEL, 'whole')),
     ]);
@@ -170,7 +170,8 @@ describe('a process that is killed in mid-stream and started again', () => {
     const { text } = await statusOf(holdfast, partial.run);
     const told = {
       status: 'recovered_from_partial',
-      // What was stored last, which is older than the death by the interval of checkpoints and what a busy machine adds.
+      // The time of the last checkpoint, which precedes the kill by up to the checkpoint interval and any delay on a
+      // busy machine.
       interrupted_at: expect.toSatisfy((at: string) => Math.abs(Date.parse(at) - killed_at_ms) < LEASE_MS),
       model: MODEL,
       cause: 'replica_lost',
@@ -213,7 +214,7 @@ describe('two replicas that live on', () => {
       const before = living.map(({ log }) => log.length);
       await Promise.race(living.map((each, index) => each.logged(() => true, before[index])));
     }
-    // For one that should not come, wherever it would come from.
+    // Wait for any duplicate, from whichever replica.
     await setTimeout(2 * SALVAGE_AFTER_MS);
     const runs = salvaged().map(({ run }) => run);
     expect(runs).toHaveLength(clients.length);

@@ -12,21 +12,21 @@ import { NUDGED, type Says, SETTINGS, type Setting, TRIED } from './seams/settin
 import { expectNoWarnings } from './warnings.ts';
 
 /**
- * The grammar of `test/plans/seam/oracle.test.ts` over sockets, as applications see it. `HOLDFAST_SEED` and
- * `HOLDFAST_SDK_CASES` look further; a failure prints the command that runs its one case again (`HOLDFAST_SDK_CASE`).
+ * Runs the grammar of `test/plans/seam/oracle.test.ts` over sockets, as applications see it. Set `HOLDFAST_SEED` and
+ * `HOLDFAST_SDK_CASES` to search further. A failure prints the command that repeats its single case
+ * (`HOLDFAST_SDK_CASE`).
  */
 const SEED = seedOr(20_261_122);
 const CASES = Number(process.env.HOLDFAST_SDK_CASES ?? caseShare(25));
 const ONLY = process.env.HOLDFAST_SDK_CASE;
 
-/** So many answers of each test at once. */
+/** Answers in parallel within each test. */
 const LANES = 4;
 vi.setConfig({ maxConcurrency: 8, testTimeout: 20_000 + CASES * 200 });
 
 const DISOBEYED = [...NUDGED, TRIED];
 const SHARE = Math.ceil(CASES / (SETTINGS.length + DISOBEDIENT_WAYS.length));
 
-/** One answer of one model to one client. */
 interface Case {
   readonly question: string;
   readonly setting: Setting;
@@ -35,7 +35,7 @@ interface Case {
   readonly cut: SocketCut;
 }
 
-/** Of the answers that failed in a test. */
+/** How many failed answers a test prints. */
 const PRINTED = 3;
 
 expectNoWarnings();
@@ -56,7 +56,7 @@ function clientOf(setting: Setting, index: number): ChatClient {
   return client;
 }
 
-/** What a client has in the end, and how its answer was asked for again. */
+/** The text that a client ends up with, and the requests for the rest of its answer. */
 interface Told {
   readonly text: string;
   readonly asked: readonly Rest[];
@@ -67,7 +67,7 @@ interface Rest {
   readonly sent: string;
 }
 
-/** The same answers, and a note in `asked` of every request for them. */
+/** Gives the same answers, and records every request for the rest in `asked`. */
 function observed(says: Says, asked: Rest[]): Says {
   const seen =
     (kind: keyof Says): Manner =>
@@ -80,7 +80,7 @@ function observed(says: Says, asked: Rest[]): Says {
 
 async function told({ question, setting, client, says, cut }: Case): Promise<Told> {
   const { upstream, parameters = {} } = setting;
-  // A model of its own: what is learnt of it concerns no other case.
+  // A separate model for each case, so that what is learnt about it affects no other.
   const model = `${upstream}/${setting.model}/${question.replaceAll(/[^a-z0-9]+/gi, '-')}`;
   const ask = async (content: string, each: SocketCut): Promise<Told> => {
     const asked: Rest[] = [];
@@ -92,7 +92,7 @@ async function told({ question, setting, client, says, cut }: Case): Promise<Tol
   return ask(question, cut);
 }
 
-/** Cut within a word that stands nowhere else, so that the continuation shows what the model makes of a prefix. */
+/** Cut within a word that occurs nowhere else, so that the continuation reveals how the model treats a prefix. */
 const LESSON: SocketCut = {
   kind: 'a lesson',
   whole: 'The tide comes in twice a day, and what holds fast to the rock is there when it is out again.',
@@ -103,7 +103,7 @@ const LESSON: SocketCut = {
   again: undefined,
 };
 
-/** Without a request for the rest, of the expected kind and from the cut on, a case has shown nothing. */
+/** A case proves something only if the rest was requested, in the expected way and from the cut on. */
 function otherwiseAsked({ setting, says, cut: { whole, delivered } }: Case, [first]: readonly Rest[]) {
   const kind = setting.asks(delivered, says);
   // Some providers send the end of an answer together with its last word.
@@ -113,7 +113,7 @@ function otherwiseAsked({ setting, says, cut: { whole, delivered } }: Case, [fir
   return isThere ? undefined : `asked for behind ${JSON.stringify(first.sent)}`;
 }
 
-/** `problem`: what is wrong with a text, if anything is. */
+/** `problem` returns what is wrong with a text, or `undefined`. */
 async function check(
   title: string,
   cases: readonly Case[],
@@ -171,7 +171,7 @@ describe('a model that does not do as it is asked loses no character', () => {
       );
       const cases = cuts.map((cut, place): Case => {
         const setting = nth(DISOBEYED, place);
-        // What is in doubt after a prefill is asked for in words.
+        // If a prefill leaves the seam in doubt, Holdfast asks again by nudge.
         const says =
           setting === TRIED
             ? { prefill: manner, nudge: OBEDIENT['repeats the anchor'] }

@@ -24,17 +24,17 @@ const KILLS = 5;
 const CLIENTS = 6;
 const FLIPS = 24;
 const INTERVAL_MS = 50;
-/** For timers, the writing thread and what else needs this machine. */
+/** Allows for timers, the writer thread, and other load on the machine. */
 const SLACK_MS = 400;
 
 const words = (count: number) => Array.from({ length: count }, (_, index) => `w${index} 🌊`).join(' ');
-/** Says something every 3 ms or so, for longer than it will live. */
+/** Sends an event about every 3 ms, for longer than the process lives. */
 const PLAN: Plan = {
   parts: [{ text: words(60) }, { tool: callTo('call_brest', 'Brest') }, { text: words(2000) }],
   delay_ms: 3,
 };
 
-/** What the store has of one run after its process was killed, and what its client has. */
+/** What the store and the client have of one run after its process was killed. */
 interface Remains {
   readonly run: RunId;
   readonly file: string;
@@ -91,7 +91,7 @@ async function wreck(name: string, after_ms: number): Promise<Wreck> {
   return { store, owner, killed_at_ms, remains: await Promise.all(remains) };
 }
 
-/** What these events say, as a journal would have it. */
+/** The content of these events, as a journal would have it. */
 function saidBy(events: readonly ReceivedEvent[]) {
   const chunks = chunksOf(events.map(({ data }) => data).join('\n\n'));
   return { text: contentOf(chunks), tool_calls: callsOf(chunks) };
@@ -114,7 +114,7 @@ describe(`a process killed in mid-stream (seed ${SEED})`, () => {
         expect(stored.status).toBe('running');
         const journal = foldJournal(stored.records);
         expect(journal.seq).toBe(stored.seq);
-        // Never ahead of the client: events are written to both in one turn, and to the client first.
+        // The journal is never ahead of the client: events are written to both in the same turn, to the client first.
         expect(journal.seq).toBeLessThanOrEqual(received.length);
         expect(saidIn(journal)).toEqual(saidBy(received.slice(0, journal.seq)));
         const overdue_ms = killed_at_ms - INTERVAL_MS - SLACK_MS;

@@ -3,7 +3,7 @@ import type { Position } from '../provider/fault.ts';
 import type { Part, Plan, ToolCall } from '../provider/script.ts';
 import type { Tool } from './clients/chat-client.ts';
 
-/** An answer, and a place in it from which all of it can be recovered. */
+/** An answer, and a place in it from which it can be recovered completely. */
 export interface Situation {
   readonly name: string;
   readonly parts: readonly Part[];
@@ -34,7 +34,7 @@ const TEXT = {
 const TOOL = { tool: callTo('call_brest', 'Brest') };
 const TOOLS = { tools: [callTo('call_brest', 'Brest'), callTo('call_lorient', 'Lorient')] };
 
-/** After the role, everything that `parts` say, and `more` deltas. */
+/** After the role, all deltas of `parts`, and `more` deltas. */
 const after = (parts: readonly Part[], more: number): Position => ({
   event: 1 + deltasOf(parts, {}).length + more,
 });

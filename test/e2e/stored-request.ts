@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import { vi } from 'vitest';
 
 /**
- * Resolves once the directory of a file store has the request with this question, which must have been made with
- * `Holdfast-Resume: 1`: from then on any replica can continue its run.
+ * Resolves once a file store's directory contains the request with this question, which must have been made with
+ * `Holdfast-Resume: 1`. From then on, any replica can continue its run.
  */
 export async function requestStored(store: string, question: string): Promise<void> {
   await vi.waitUntil(

@@ -5,11 +5,11 @@ import { chunksOf } from '../provider/reading.ts';
 /** One whole `data:` event as it arrived. */
 export interface ReceivedEvent {
   readonly data: string;
-  /** By `performance.now()`. */
+  /** On the `performance.now()` clock. */
   readonly at_ms: number;
 }
 
-/** A request on a connection of its own, which destroying it closes. */
+/** Sends a request on a connection of its own; destroying the request closes the connection. */
 export function sendRequest(
   url: string,
   body: object,
@@ -21,9 +21,7 @@ export function sendRequest(
   return request;
 }
 
-/**
- * A client that keeps whatever reached it, however the connection ends, and that reads only when it is told to.
- */
+/** A client that keeps whatever reaches it, however the connection ends, and reads only on demand. */
 export class StreamClient {
   readonly events: ReceivedEvent[] = [];
   readonly #response: IncomingMessage;
@@ -34,12 +32,12 @@ export class StreamClient {
 
   private constructor(response: IncomingMessage) {
     this.#response = response;
-    // Cut off, it is no less the end.
+    // An error ends the response as well.
     response.on('error', () => {});
     this.#ended = new Promise((resolve) => response.once('close', resolve));
   }
 
-  /** Resolves when the headers have come. Nothing is read before {@link read}. */
+  /** Resolves once the headers have arrived. Nothing is read before {@link read}. */
   static async open(
     url: string,
     body: object,
@@ -55,12 +53,12 @@ export class StreamClient {
     return String(this.#response.headers['holdfast-run-id']);
   }
 
-  /** What the events said, without their `data:`. */
+  /** The payloads of the events. */
   get payloads(): string[] {
     return this.events.map(({ data }) => payloadOf(data));
   }
 
-  /** `[DONE]` has come, which is none of the {@link events}. */
+  /** Whether `[DONE]` has arrived; it isn't one of the {@link events}. */
   get isDone(): boolean {
     return this.#isDone;
   }
@@ -71,7 +69,7 @@ export class StreamClient {
     await once(this.#response, 'data');
   }
 
-  /** Resolves when that many events have come. Rejects when the response is over before. */
+  /** Resolves once this many events have arrived. Rejects if the response ends first. */
   async received(count: number): Promise<void> {
     while (this.events.length < count) {
       if (this.#response.closed) throw new Error(`only ${this.events.length} events of ${count} have come`);
@@ -79,12 +77,12 @@ export class StreamClient {
     }
   }
 
-  /** Resolves when the response is over, properly or not. */
+  /** Resolves once the response is over, properly or not. */
   async ended(): Promise<void> {
     await this.#ended;
   }
 
-  /** Closes the connection, as a client does that has lost interest. */
+  /** Closes the connection, like a client that has lost interest. */
   leave(): void {
     this.#response.destroy();
   }
@@ -101,8 +99,8 @@ export class StreamClient {
   }
 }
 
-/** Of one event, which may have an id, and comments before it. */
+/** The payload of one event, which may have an id, and comments before it. */
 const payloadOf = (event: string): string => /^data: (.*)$/m.exec(event)?.[1] ?? '';
 
-/** What the whole events of a stream said, `[DONE]` included. */
+/** The payloads of the whole events in a stream, `[DONE]` included. */
 export const payloadsOf = (body: string): string[] => body.split('\n\n').slice(0, -1).map(payloadOf);

@@ -5,7 +5,7 @@ import { textOf } from './situations.ts';
 import { payloadsOf, type StreamClient } from './stream-client.ts';
 import { ALL_OF_TALK, beginTalk, fetchRun, RESUMABLE, repeatTalk, resumeTalk, saidBy, TALK } from './talk.ts';
 
-/** Short enough for a test, long enough for a busy machine to give a sign of life in. */
+/** Short enough for a test, long enough for a busy machine to renew it. */
 const LEASE_MS = 1000;
 const KEY = { 'idempotency-key': 'a key of the client' };
 
@@ -17,7 +17,7 @@ async function kill(deployment: Deployment, clients: readonly StreamClient[]): P
   await Promise.all(clients.map((client) => client.ended()));
 }
 
-/** The continuation was asked for the rest only: the model was given what it had said, and continued it. */
+/** Checks that the model was given what it had said, and was asked only for the rest. */
 function expectOnlyTheRest(deployment: Deployment, question: string): void {
   const [first, second, ...others] = deployment.requests(question);
   expect(others).toEqual([]);
@@ -123,7 +123,7 @@ test('a checkpoint that is written ahead is never behind: counting events is eno
 });
 
 test('a checkpoint that is behind is healed by what the client has, and never spliced', async () => {
-  // So that most of what the client has is not stored.
+  // A long interval, so that most of what the client has isn't stored.
   const deployment = await start({ interval_ms: 60_000 });
   onTestFinished(() => deployment.close());
   const client = await beginTalk(deployment, 'behind', RESUMABLE);
@@ -140,7 +140,7 @@ test('a checkpoint that is behind is healed by what the client has, and never sp
   expect(saidBy([...payloads, ...payloadsOf(await response.text())])).toEqual(ALL_OF_TALK);
   expectOnlyTheRest(deployment, 'behind');
 
-  // It is not stored which attempt said what the client had to bring.
+  // The store doesn't know which attempt produced the events that the client brought.
   const { segments, text } = await vi.waitFor(async () => {
     const told = (await (await fetchRun(deployment.other, run)).json()) as StoredAnswer;
     expect(told.status).toBe('complete');

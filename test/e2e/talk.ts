@@ -7,22 +7,22 @@ import { callTo, TIDES, textOf } from './situations.ts';
 import { payloadsOf, StreamClient } from './stream-client.ts';
 
 export const CREDENTIAL = { authorization: 'Bearer client-key' };
-/** By then the answer has begun, and is far from its end. */
+/** The answer has begun by then, and is far from its end. */
 const EVENTS_OF_BEGINNING = 25;
 const CALLS = [callTo('call_brest', 'Brest'), callTo('call_lorient', 'Lorient')];
 
 const words = (count: number) => Array.from({ length: count }, (_, index) => `w${index} 🌊`).join(' ');
 
-/** A long answer with two calls at its end, from a model that takes prefills. */
+/** A long answer that ends with two calls, from a model that accepts prefills. */
 export const TALK: Plan = { parts: [{ text: words(150) }, { tools: CALLS }], delay_ms: 8, prefill: 'vllm' };
 
-/** What an application has when it has all of {@link TALK}. */
+/** What an application has once it has all of {@link TALK}. */
 export const ALL_OF_TALK = { text: textOf(TALK), calls: CALLS, finish: ['tool_calls'], done: true };
 
-/** Has the client ask for a run that it can come back to. */
+/** Makes the run resumable. */
 export const RESUMABLE = { 'holdfast-resume': '1' };
 
-/** What an application has when it has put these events together. */
+/** What an application gets from these events. */
 export function saidBy(payloads: readonly string[]) {
   const events = chunksOf(payloads.map((payload) => `data: ${payload}`).join('\n'));
   const chunks = events.filter(({ choices }) => choices !== undefined);
@@ -38,7 +38,7 @@ export function saidBy(payloads: readonly string[]) {
 export const talkRequest = (question: string) =>
   streamRequest(modelOf('vllm'), question, { tools: [{ type: 'function', function: TIDES }] });
 
-/** Asks a replica, the first one by default, and has heard the beginning of the answer. */
+/** Asks a replica (by default the first one), and resolves once the beginning of the answer has arrived. */
 export async function beginTalk(
   deployment: Deployment,
   question: string,
@@ -53,7 +53,7 @@ export async function beginTalk(
   return client;
 }
 
-/** Asks again, with the same body. */
+/** Sends the same body again. */
 export async function repeatTalk(
   replica: HoldfastProcess,
   question: string,
@@ -63,14 +63,13 @@ export async function repeatTalk(
   return { run: response.headers.get('holdfast-run-id'), payloads: payloadsOf(await response.text()) };
 }
 
-/** A request about a run. */
 export const fetchRun = (replica: HoldfastProcess, path: string, init: RequestInit = {}): Promise<Response> =>
   fetch(`${runsOf(replica)}/${path}`, {
     ...init,
     headers: { ...CREDENTIAL, ...(init.headers as Readonly<Record<string, string>> | undefined) },
   });
 
-/** The list of runs. `query`: with its question mark. */
+/** The list of runs. `query` includes its question mark. */
 export const fetchRuns = (
   replica: HoldfastProcess,
   query: string = '',
@@ -79,7 +78,7 @@ export const fetchRuns = (
 
 const runsOf = ({ url }: HoldfastProcess): string => `${url.replace(/\/v1$/, '')}/holdfast/v1/runs`;
 
-/** Comes back with what there is, the last `tail` events of it word for word. */
+/** Resumes after the client's events, and sends the last `tail` of them verbatim. */
 export const resumeTalk = (
   replica: HoldfastProcess,
   { run, payloads }: StreamClient,

@@ -11,7 +11,7 @@ import { readingOf } from '../simulation/simulate.ts';
 import { RouteDeployment } from './route-deployment.ts';
 import { CREDENTIAL, fetchRun } from './talk.ts';
 
-/** Words of four letters, none of which comes twice: with the space after it, one is five characters. */
+/** Words of four letters, all different; with its space, each takes five characters. */
 const WORD_CHARACTERS = 5;
 const wordOf = (index: number): string => {
   const number = (index * 7919) % 10_000;
@@ -27,11 +27,11 @@ const wordOf = (index: number): string => {
 };
 const TEXT = Array.from({ length: 400 }, (_, index) => wordOf(index)).join(' ');
 
-/** Characters of a delta: one ends at any place of a word. */
+/** Characters per delta; coprime to the length of a word, so that deltas end at every place of a word. */
 const CHUNK = 7;
 /**
- * How many deltas the first target says before it is cut, and then the second one, by where that is; the second one goes
- * on in the middle of a word unless that was cut after one.
+ * How many deltas the first target sends before its cut, and then the second one, by the place of the cut. The second
+ * target starts in the middle of a word unless its key ends in `after_word`.
  */
 const FIRST_CUT = { in_word: 11, before_space: 12 };
 const SECOND_CUT = {
@@ -45,7 +45,7 @@ interface Setting {
   readonly name: string;
   readonly wire: WireName;
   readonly model: string;
-  /** How the second target is asked, and how the first one again, where they do as they are asked. */
+  /** How the second target is asked, and then the first one again, if they comply. */
   readonly modes: readonly [string, string];
 }
 
@@ -67,7 +67,7 @@ const SETTINGS: readonly Setting[] = [
   { name: 'responses', wire: 'responses', model: 'response', modes: ['nudge', 'nudge'] },
 ];
 
-/** After so many deltas of an answer. */
+/** The position after this many deltas of an answer. */
 function afterDeltas(wire: WireName, count: number): Position {
   const deltas = Array.from({ length: count + 1 }, (_, index) => ({ content: `@${index + 1}` }));
   const usage = { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 };
@@ -76,12 +76,12 @@ function afterDeltas(wire: WireName, count: number): Position {
   return { event: events.findIndex((event) => event.includes(`"@${count}"`)) + 1 };
 }
 
-/** What shows whether a manner was noticed: a space that is lost, or a word that is begun again. */
+/** Picks cuts that reveal a manner: a lost space, or a word that starts again. */
 function cutsFor(continuation: Continuation, [, back]: Setting['modes']): readonly [number, number] {
-  // A space that is lost at the first seam would have the scripted model not know its own words again.
+  // If the space were lost at the first seam, the scripted model wouldn't recognise its own words.
   if (continuation === 'loses_whitespace') return [FIRST_CUT.in_word, SECOND_CUT.before_space];
   if (continuation !== 'repeats_word') return [FIRST_CUT.in_word, SECOND_CUT.in_word];
-  // Within a token-exact prefill no model begins a word again.
+  // After a token-exact prefill, no model repeats the start of a word.
   const second = back === 'nudge' ? SECOND_CUT.in_word_after_word : SECOND_CUT.before_space_after_word;
   return [FIRST_CUT.before_space, second];
 }
@@ -111,19 +111,19 @@ describe('a text that one target begins, another continues, and the first one en
       { '*': { upstream: { dialect: 'openai' } } },
       {
         recovery: { backoff_ms: 1, backoff_max_ms: 10, same_target_retries: 0, max_attempts: 10 },
-        // Every answer of both is cut, and neither is to be spared for that.
+        // Every answer of both targets is cut, which must not open the breaker.
         breaker: { failures: 1000, failure_percent: 100, window: 1000 },
       },
     );
   });
   afterAll(() => deployment.close());
 
-  /** What the client has of such an answer, and who is said to have said it. */
+  /** What the client has of such an answer, and which target each part came from. */
   async function talk(setting: Setting, continuation: Continuation) {
     const { wire, model, modes } = setting;
     const question = `${setting.name}, ${continuation}`;
     const [first, second] = cutsFor(continuation, modes).map((count) => afterDeltas(wire, count));
-    // Those that are asked by a prefill here are known to continue it to the letter.
+    // The targets asked by prefill are known to continue it exactly.
     const isExact = modes[0] === 'prefill' && continuation !== 'rejects_prefill';
     const prefilled = isExact ? ({ prefilled: 'exact' } as const) : {};
     const plan: Plan = { parts: [{ text: TEXT }], chunk: CHUNK, continuation, ...prefilled };
@@ -132,7 +132,7 @@ describe('a text that one target begins, another continues, and the first one en
       first: { ...plan, faults: [{ kind: 'reset', at: first }] },
       second: {
         ...plan,
-        // A prefill that is refused is a request of its own.
+        // A refused prefill is a request of its own, and is cut as well.
         faults: Array.from({ length: 2 }, () => ({ kind: 'reset', at: second })),
       },
     });
@@ -174,10 +174,10 @@ describe('a text that one target begins, another continues, and the first one en
       expect(segments.every(({ epoch }) => epoch === 1)).toBe(true);
       const lengths = segments.map(({ characters }) => characters.text);
       expect(lengths.reduce((sum, length) => sum + length)).toBe(stream.text.length);
-      // The first target is cut where it says what it wants.
+      // The first target is cut exactly where the plan says.
       const [first, second] = cutsFor(continuation, setting.modes);
       expect(lengths[0]).toBe(first * CHUNK);
-      // Others repeat some of it before they are cut.
+      // Other manners repeat some text before the cut.
       if (continuation !== 'straight_on') return;
       expect(lengths).toEqual([first * CHUNK, second * CHUNK, TEXT.length - (first + second) * CHUNK]);
       expect(segments.map(({ mode }) => mode)).toEqual(['first', ...setting.modes]);

@@ -38,12 +38,12 @@ const RATE_LIMIT = 'rate_limit_exceeded';
 const OVERFLOW = refusal(400, 'context_length_exceeded');
 const UNAUTHORISED = refusal(401, 'invalid_api_key');
 
-/** What one row of the table is about. */
+/** One row of the table. */
 interface Row {
   readonly first: readonly Fault[];
   readonly second?: Partial<Plan>;
   readonly route?: TwoTargets;
-  /** Served by the process whose targets are not asked twice in a row. */
+  /** Served by the process that never asks the same target twice in a row. */
   readonly isRestless?: true;
 }
 
@@ -96,7 +96,7 @@ const ROWS: Readonly<Record<string, Row>> = {
 
 const OUTAGE = 'an outage of a minute, 15 requests meanwhile';
 
-/** What a client may get, as the table has it, and what that means. */
+/** The results that the table names, with the checks for each. */
 const RESULTS: Readonly<Record<string, (answer: RawAnswer, question: string, row: Row) => void>> = {
   'the answer of the first': (answer, question) => expectWhole(answer, question, 'first'),
   'the answer of the second': (answer, question) => {
@@ -111,7 +111,7 @@ const RESULTS: Readonly<Record<string, (answer: RawAnswer, question: string, row
   },
 };
 
-/** What the model would have said uncut, in one name from beginning to end. */
+/** Checks for the uncut text, with one model name from beginning to end. */
 function expectWhole(answer: RawAnswer, question: string, model: 'first' | 'second'): void {
   expect(answer).toMatchObject({ status: 200, text: TEXT, finish: 'stop', done: true });
   expect(finishOf(answer.chunks.filter(({ choices }) => choices))).toHaveLength(1);
@@ -123,7 +123,7 @@ function expectWhole(answer: RawAnswer, question: string, model: 'first' | 'seco
   expect(answer.chunks.at(-1)?.usage).toEqual(usage);
 }
 
-/** The rows of the table in the documentation, by their first cell. */
+/** The rows of the documentation's table, by their first cell. */
 function documented(): ReadonlyMap<string, readonly string[]> {
   const path = fileURLToPath(new URL('../../docs/targets.md', import.meta.url));
   const [, table = ''] = readFileSync(path, 'utf8').split('<!-- asserted by test/e2e/targets.test.ts -->');
@@ -142,7 +142,7 @@ const plansOf = ({ first, second }: Row) => ({
   second: says([], { model: 'second', id: 'id_of_second', ...second }),
 });
 
-/** Processes take their time to start on a busy machine. */
+/** Processes start slowly on a busy machine. */
 const START = { timeout: 60_000 };
 const FAST = { backoff_ms: 1, backoff_max_ms: 10 };
 
@@ -163,7 +163,7 @@ describe('the table in docs/targets.md', () => {
     ]);
   }, START.timeout);
   afterAll(async () => {
-    // A configured key that is refused is an error to be seen in the log, and the only one.
+    // A refused key from the configuration is logged as an error, and must be the only one.
     await expect(calm.close()).rejects.toThrow(
       /^\{[^\n]*"cause":"unauthorised"[^\n]*"msg":"the configuration of a target is at fault"\}$/,
     );
@@ -193,7 +193,7 @@ describe('the table in docs/targets.md', () => {
 });
 
 describe('an outage', () => {
-  /** A tenth of the defaults, and of the times that the documentation speaks of. */
+  /** Times here are this much shorter than the defaults and the times in the documentation. */
   const SCALE = 10;
   const EVERY_MS = 4000 / SCALE;
   const [, most = '', requests = ''] = documented().get(OUTAGE) ?? [];
@@ -222,7 +222,7 @@ describe('an outage', () => {
       return { served, asked: first.requests.length - before };
     };
 
-    /** What is said of the first target, but for what is 0. */
+    /** The metrics of the first target that aren't 0. */
     const told = async () => {
       const metrics = await deployment.holdfast.metrics();
       const series = (name: string, state: string) =>
@@ -240,7 +240,7 @@ describe('an outage', () => {
     const meanwhile = [];
     for (let request = 0; request < Number(requests); request++) meanwhile.push(await ask(`down ${request}`));
     expect(new Set(meanwhile.map(({ served }) => served))).toEqual(new Set(['second']));
-    // A machine that is slow makes the outage longer: one request more for each time the breaker stays open.
+    // On a slow machine, the outage takes longer: allow one more request per open period of the breaker.
     const excess_ms = performance.now() - began_ms - Number(requests) * EVERY_MS;
     const allowed = Number(most.replace('at most ', '')) + Math.ceil(excess_ms / (20_000 / SCALE));
     expect(meanwhile.reduce((sum, { asked }) => sum + asked, 0)).toBeLessThanOrEqual(allowed);
@@ -273,7 +273,7 @@ describe('what the client, the log and the metrics say of it', () => {
       'holdfast-events': 'comments',
     });
     const body = await response.text();
-    // Headers left with the first content.
+    // The headers left with the first content.
     expect(response.headers.get('holdfast-upstream')).toBe('first_0');
     const advisory = /^: holdfast (.*"Recovered".*)$/m.exec(body)?.[1] ?? '{}';
     expect(JSON.parse(advisory)).toMatchObject({ plan: 'R1', attempt: 3, upstream: 'second' });
@@ -350,7 +350,7 @@ test('a replica that takes a run over asks any target of the route for the rest'
 });
 
 test('two that have each other for an upstream do not pass a request on for ever', START, async () => {
-  // Where the second one will be is not known before the first one is.
+  // The second process's address isn't known until the first one has started.
   let next: number | undefined;
   const way = createServer((socket) => {
     const onward = openConnection(next ?? 0, '127.0.0.1');
@@ -377,7 +377,7 @@ test('two that have each other for an upstream do not pass a request on for ever
       error: { type: 'invalid_request_error', code: 'loop_detected' },
     });
   }
-  // Neither has asked more than once.
+  // Neither process made more than one attempt.
   for (const { log } of [one, other]) {
     expect(log.filter(({ msg }) => msg === 'interrupted')).toHaveLength(1);
   }

@@ -3,12 +3,12 @@ import type { Cause, Evidence } from '../../src/interrupts/interruption.ts';
 import type { Fault, Position } from '../provider/fault.ts';
 import type { Upstream } from './deployment.ts';
 
-/** What Holdfast is to make of it, if the fault strikes in the middle of the text. */
+/** How Holdfast must classify the fault if it strikes in the middle of the text. */
 export interface Classified {
   readonly cause: Cause;
   readonly evidence: Evidence;
   readonly status?: number;
-  /** Default `text`. */
+  /** `text` by default. */
   readonly phase?: 'connect' | 'eof';
 }
 
@@ -17,7 +17,7 @@ export interface Trouble {
   readonly name: string;
   readonly upstream: Upstream;
   readonly fault: (at: Position) => Fault;
-  /** Absent for what is no interruption: the answer is whole all the same. */
+  /** Absent if the fault isn't an interruption, since the answer is still whole. */
   readonly classified?: Classified;
 }
 
@@ -66,7 +66,7 @@ export const TROUBLES: readonly Trouble[] = [
     name: 'reset over HTTP/2',
     upstream: 'h2',
     fault: (at) => ({ kind: 'reset', at }),
-    // If a write is the first to meet it, the error stays with the write, and reading just ends.
+    // If a write is the first to hit the reset, the error stays with the write, and reading simply ends.
     classified: reset(expect.stringMatching(/^(ECONNRESET|UND_ERR_SOCKET)$/) as string),
   },
   {
@@ -155,14 +155,14 @@ export const TROUBLES: readonly Trouble[] = [
     classified: errorEvent('internalservererror', 500),
   },
   {
-    // It says 422, but a request of which it has answered half cannot have been at fault.
+    // The status is 422, but a request that was already half answered can't be at fault.
     name: 'error_tgi',
     upstream: 'h1',
     fault: (at) => ({ kind: 'error_tgi', at }),
     classified: errorEvent('', 422),
   },
   {
-    // Its error does not get through at all: an empty chunk, and the end.
+    // The error itself gets lost: the client sees an empty chunk, then the end.
     name: 'error_ollama',
     upstream: 'h1',
     fault: (at) => ({ kind: 'error_ollama', at }),

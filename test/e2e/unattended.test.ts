@@ -9,7 +9,7 @@ import { ALL_OF_TALK, beginTalk, fetchRun, RESUMABLE, repeatTalk, saidBy, TALK }
 
 const LEASE_MS = 1000;
 const DETACHED_MS = 12_000;
-/** By then what was said is in the store, and that the client has left. */
+/** By then the store has the answer so far, and the client's departure. */
 const NOTED_MS = 400;
 const EVENTS_BEFORE_DEATH = 25;
 const SLOW_TALK: Plan = { ...TALK, delay_ms: 12 };
@@ -22,7 +22,7 @@ const start = (options: DeploymentOptions = {}) =>
     resume: { detached_ms: DETACHED_MS, ...options.resume },
   });
 
-/** The replica that brings the run to its end, and what it logs then. */
+/** The replica that finishes the run, and the log line with which it does. */
 const endOf = (replicas: readonly HoldfastProcess[], run: string) =>
   Promise.race(
     replicas.map(async (replica) => {
@@ -46,7 +46,7 @@ describe('runs of a replica that is killed after their clients have left', () =>
   let killed_ms: number;
 
   beforeAll(async () => {
-    // Where no client has come back by then, every other run is finalised.
+    // Runs that aren't continued unattended are finalised if no client has returned by then.
     deployment = await start({ replicas: 3, resume: { salvage_after_ms: 1500 } });
     const beginUnkeyed = async () => {
       deployment.plan('unkeyed', SLOW_TALK);

@@ -25,7 +25,7 @@ interface Wire {
   readonly takesTools: boolean;
   readonly limit: 'max_tokens' | 'max_output_tokens';
   body(question: string, tools: boolean): object;
-  /** What its client reads as the usage of the whole answer. */
+  /** The usage of the whole answer, as the wire's clients read it. */
   usageOf(payloads: readonly Payload[]): Usage | undefined;
   textOf(payload: Payload): unknown;
 }
@@ -35,14 +35,17 @@ const PROSE =
 const ANSWER = Array.from({ length: 12 }, (_, index) => `Storm ${index + 1}: ${PROSE}`)
   .join('\n')
   .trim();
-/** In characters: so long that a few tokens are less than 2 % of it, and so short that they are more. */
+/** In characters. A few tokens are less than 2 % of the longer question, and more than that of the shorter one. */
 const QUESTION_LENGTHS = [6000, 160];
-/** Of the whole answer that was streamed. */
+/** As a fraction of the streamed answer. */
 const CUTS = [0.02, 0.5, 0.95];
-/** What a prompt may be off by where a report has to be told apart, and how much of it if that is more. */
+/**
+ * The tolerance for the prompt's tokens, which must be separated from those of the repeated answer: a number, or a
+ * fraction of the prompt if that is more.
+ */
 const PROMPT_ERROR_TOKENS = 3;
 const PROMPT_ERROR = 0.02;
-/** Words that come again are not split into tokens as they were at first. */
+/** Repeated words may split into different tokens. */
 const ANSWER_ERROR_TOKENS = 2;
 const LIMIT_TOKENS = 100;
 
@@ -110,20 +113,20 @@ const WIRES: Readonly<Record<string, Wire>> = {
   },
 };
 
-/** Providers that differ in what they call a token, and in where they report it. */
+/** Providers that differ in what they count as a token, and in where they report usage. */
 const TOKENIZERS: Readonly<Record<string, Partial<Script>>> = {
   'words, and four characters of a prompt': {},
   'five characters': { chunk: 5, characters_per_token: 5 },
   'three characters, reported with the finish': { chunk: 3, characters_per_token: 3, usage: 'finish_chunk' },
 };
 
-/** One of which nothing is known before, and one that is known to continue a prefix. */
+/** One target that nothing is known about, and one that is known to continue a prefix. */
 const UPSTREAMS: Readonly<Record<string, Partial<Plan>>> = { h1: {}, vllm: { prefill: 'vllm' } };
 
 interface Case extends Partial<Plan> {
   readonly question: string;
   readonly tools: boolean;
-  /** More of the request. */
+  /** Additional fields of the request. */
   readonly more?: object;
 }
 
@@ -150,7 +153,7 @@ async function ask(wire: Wire, model: string, { question, tools, more, ...plan }
   };
 }
 
-/** The same length whatever it begins with. */
+/** Pads the question to a fixed length. */
 const questionOf = (words: string, characters: number): string =>
   `${words} ${PROSE.repeat(Math.ceil(characters / PROSE.length))}`.slice(0, characters);
 
@@ -180,7 +183,7 @@ describe.each(Object.entries(WIRES))('%s', (name, wire) => {
         const own = uncut.usage?.prompt_tokens ?? 0;
         const off = Math.abs((usage?.prompt_tokens ?? 0) - own);
         expect(off, about).toBeLessThanOrEqual(Math.max(PROMPT_ERROR * own, PROMPT_ERROR_TOKENS));
-        // What a disobedient model says twice was generated twice.
+        // Text that a disobedient model repeats was generated twice.
         if (text !== ANSWER) continue;
         const more = (usage?.completion_tokens ?? 0) - (uncut.usage?.completion_tokens ?? 0);
         expect(Math.abs(more), about).toBeLessThanOrEqual(ANSWER_ERROR_TOKENS);

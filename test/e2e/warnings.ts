@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, vi } from 'vitest';
 
-/** While the tests of this suite run, no client may print or warn of anything. */
+/** Fails the suite if any client prints something or emits a warning. */
 export function expectNoWarnings(): void {
   const warnings: unknown[] = [];
   const onWarning = (warning: Error) => warnings.push(warning);

@@ -13,7 +13,7 @@ const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const DIRECTORY = join(ROOT, 'examples/use-chat');
 const run = promisify(execFile);
 
-/** Installs what the example needs and builds it as `npm start` does; or says why it cannot be. */
+/** Installs the example's dependencies and builds it as `npm start` does; or says why this machine can't. */
 export async function chatApp(): Promise<{ readonly build: () => Promise<void> } | Missing> {
   const isInstalled = existsSync(join(DIRECTORY, 'node_modules/.package-lock.json'));
   if (!isInstalled && !MAY_INSTALL) return { missing: notInstalled('React') };
@@ -25,7 +25,7 @@ export async function chatApp(): Promise<{ readonly build: () => Promise<void> }
   };
 }
 
-/** The server of the example, with chats of its own. */
+/** The example's server, with its own chats. */
 export class ChatApp {
   readonly url: string;
   readonly #child: ChildProcess;
@@ -47,7 +47,9 @@ export class ChatApp {
     return new ChatApp(url, child, chats);
   }
 
-  /** Without a warning, as a lost machine would. Another one may start with its chats. */
+  /**
+   * Kills the server abruptly, as if its machine were lost. Resolves with its chats, for a server that takes its place.
+   */
   async kill(): Promise<string> {
     this.#child.kill('SIGKILL');
     await once(this.#child, 'exit');

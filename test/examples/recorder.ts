@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import net, { type AddressInfo, type Socket } from 'node:net';
 
-/** An address in front of a server, whose bytes to clients are kept. */
+/** An address in front of a server that records what is sent to clients. */
 export class Recorder {
   readonly #server: net.Server;
   readonly #sockets = new Set<Socket>();
@@ -37,7 +37,7 @@ export class Recorder {
     return recorder;
   }
 
-  /** To `url`, from now on. */
+  /** Sends new connections to `url`. */
   lead(url: string): void {
     this.#port = Number(new URL(url).port);
   }
@@ -46,7 +46,7 @@ export class Recorder {
     return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
   }
 
-  /** All that clients were sent, one character a byte. */
+  /** Everything sent to clients, one character per byte. */
   get sent(): string {
     return this.#sent;
   }

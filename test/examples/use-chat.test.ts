@@ -12,7 +12,7 @@ const KEY = 'sk-of-the-provider-a1b2c3';
 const CREDENTIAL = { authorization: `Bearer ${KEY}` };
 const QUESTION = 'What holds fast?';
 const TEXT = Array.from({ length: 100 }, (_, index) => `w${index} 満潮 🌊`).join(' ');
-/** Shown when the answer has begun, and is far from its end. */
+/** Once the page shows this, the answer has begun and is far from its end. */
 const MIDDLE = 'w20 ';
 const BUILD_LIMIT_MS = 240_000;
 const LIMIT_MS = 120_000;
@@ -21,7 +21,10 @@ const [chromium, app] = await Promise.all([chromiumCommand(), chatApp()]);
 const shown = `document.querySelector('[data-role=assistant]')?.textContent ?? ''`;
 const button = `document.querySelector('button')?.textContent`;
 
-/** The example before two replicas behind one address, and a page that has asked and shows the beginning of the answer. */
+/**
+ * Puts the example in front of two replicas behind one address, and opens a page that has asked and shows the beginning
+ * of the answer.
+ */
 async function ask() {
   if (!('command' in chromium)) throw new Error(chromium.missing);
   const [front, holdfast] = await Promise.all([Recorder.open(), Recorder.open()]);
@@ -56,7 +59,7 @@ async function ask() {
   await page.press('Enter');
   await page.until(`(${shown}).includes('${MIDDLE}')`);
   const received = () => front.sent + holdfast.sent;
-  /** The server of the page dies, and another one takes its place. */
+  /** Kills the page's server and starts another one in its place. */
   const restartServer = async () => {
     server = await ChatApp.start(environment, await server.kill());
     front.lead(server.url);
@@ -64,7 +67,7 @@ async function ask() {
   return { page, deployment, first, second, received, restartServer };
 }
 
-/** The whole answer, once. */
+/** Checks that the page shows the whole answer, once. */
 async function showsAll(page: BrowserPage): Promise<void> {
   await page.until(`${button} === 'Send' && (${shown}).endsWith('w99 満潮 🌊')`);
   expect(await page.read(shown)).toBe(`The model${TEXT}`);
@@ -99,7 +102,7 @@ describe('the chat of examples/use-chat, in Chromium', needs(chromium, app), () 
       expect(deployment.requests(QUESTION)).toHaveLength(1);
       expect(await runsOf(first)).toEqual(['complete']);
       expect(page.errors).toEqual([]);
-      // The page has what it is to have, and no key.
+      // The page gets the stop URL, but no API key.
       expect(received()).toContain('holdfast-stop-url: http://127.0.0.1:');
       expect(received()).not.toContain(KEY);
     },

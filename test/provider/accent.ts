@@ -4,21 +4,21 @@ import { DONE, type Envelope, type EventStream, event, type TokenUsage } from '.
 import type { Utterance } from './limits.ts';
 import type { ProviderWire } from './wires/wire.ts';
 
-/** How one provider words what every provider says. */
+/** How one provider words a stream. */
 export interface Accent {
   /** Headers of its streams besides those of every event stream. */
   readonly headers?: Readonly<Record<string, string>>;
-  /** The whole stream; `usage` if it was asked for. */
+  /** The whole stream; `usage` if the request asked for it. */
   tell(utterance: Utterance, envelope: Envelope, usage: TokenUsage | undefined): EventStream;
-  /** The events in which it reports a failure in the middle; after them the body ends. */
+  /** The events that report a failure in mid-stream; the body ends after them. */
   error(envelope: Envelope): readonly string[];
-  /** What it sends while it has nothing to say. */
+  /** What it sends as a sign of life. */
   readonly ping?: string;
   /** How it refuses to continue a trailing assistant message. */
   readonly refusal?: { readonly status: number; readonly body: unknown };
 }
 
-/** The wire as it is spoken with this accent. */
+/** The wire as spoken with this accent. */
 export function accented(wire: ProviderWire, accent: Accent): ProviderWire {
   const worded = wire.hasTurns ? accent : inCompletions(accent);
   return {
@@ -32,35 +32,41 @@ export function accented(wire: ProviderWire, accent: Accent): ProviderWire {
   };
 }
 
-/** Most providers differ in what surrounds a delta, and in where they put the role, the finish reason and the usage. */
+/**
+ * Most providers differ only in what surrounds a delta, and in where they put the role, the finish reason and the
+ * usage.
+ */
 export interface Manner {
-  /** One chunk around its choices. */
+  /** A chunk with these choices. */
   around(envelope: Envelope, choices: readonly object[]): object;
-  /** One choice around its delta. */
+  /** A choice with this delta. */
   choice(delta: object, finish: string | null): object;
-  /** `alone`: in a chunk before any content. `once`: beside the first content. `always`: in every delta. */
+  /** `alone`: in a chunk before any content. `once`: with the first content. `always`: in every delta. */
   readonly role: 'alone' | 'once' | 'always';
-  /** The delta that brings the role alone. */
+  /** The delta that contains only the role. */
   readonly opening?: object;
-  /** Where it puts the model's thoughts; default `reasoning_content`. */
+  /** The field for the model's reasoning; `reasoning_content` by default. */
   readonly thoughts?: 'reasoning';
   /** A delta as this provider words it. */
   readonly delta?: (delta: ChunkDelta) => object;
   /** Events before all others. */
   readonly preface?: (envelope: Envelope) => readonly string[];
-  /** Fields of the first chunk that others do not have. */
+  /** Fields that only the first chunk has. */
   readonly first?: object;
   /** The delta of the finish chunk. */
   readonly closing?: object;
-  /** Fields of the finish chunk that others do not have. */
+  /** Fields that only the finish chunk has. */
   readonly last?: (usage: TokenUsage | undefined) => object;
-  /** Where usage goes: an event of its own without choices, the finish chunk, or every chunk, as far as it has come. */
+  /**
+   * Where usage goes: in an event of its own without choices, in the finish chunk, or in every chunk as a running
+   * total.
+   */
   readonly usage: 'own' | 'finish' | 'every' | 'none';
-  /** Fields beside the usage where it has an event of its own. */
+  /** Fields next to the usage if it has an event of its own. */
   readonly report?: object;
 }
 
-/** Tells the stream in this manner. */
+/** Words the stream in this manner. */
 export const telling =
   (manner: Manner): Accent['tell'] =>
   ({ deltas, finish }, envelope, usage) => {
@@ -108,7 +114,7 @@ export function thinkingInReasoning({ reasoning_content, ...delta }: ChunkDelta)
   return reasoning_content === undefined ? delta : { ...delta, reasoning: reasoning_content };
 }
 
-/** The same accent on `/v1/completions`, where an answer has no role. */
+/** The same accent on `/v1/completions`, where answers have no role. */
 function inCompletions({ tell, error, ...accent }: Accent): Accent {
   return {
     ...accent,

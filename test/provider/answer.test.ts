@@ -91,7 +91,7 @@ describe('an answer', () => {
 
 describe('usage', () => {
   const asking = { ...REQUEST, stream_options: { include_usage: true } };
-  // 3 + ceil(9 / 4) for the system message, 3 + ceil(20 / 4) for the question.
+  // 3 + ceil(9 / 4) for the system message, and 3 + ceil(20 / 4) for the question.
   const prompt_tokens = 6 + 8;
 
   test('comes only if asked for, in a chunk of its own', () => {

@@ -18,15 +18,15 @@ const BOTH_FLAGS = 'Cannot set both `continue_final_message` and `add_generation
 
 /** What distinguishes one request from another with the same body. */
 export interface Occasion {
-  /** 1 for the first request of a run; decides which fault strikes. */
+  /** 1 for the first request of a run; selects the fault. */
   readonly attempt: number;
-  /** Unique per request; ends up in the completion id. */
+  /** Unique per request; part of the completion id. */
   readonly serial: number;
   /** Seconds since the Unix epoch. */
   readonly created: number;
-  /** Default `/v1/chat/completions`; DeepSeek takes a prefill under `/beta` only. */
+  /** `/v1/chat/completions` by default; DeepSeek accepts a prefill only under `/beta`. */
   readonly path?: string;
-  /** Of the prompt, where the cache has a part in it. */
+  /** Prompt tokens read from and written to the cache, if the request uses it. */
   readonly cached?: CachedTokens | undefined;
 }
 
@@ -69,7 +69,9 @@ function envelopeOf(
 
 const wireOf = ({ path = '' }: Occasion): ProviderWire => PROVIDER_WIRES[wireAt(path) ?? 'chat_completions'];
 
-/** To a model that does not see a prefill in it, a trailing assistant message is one more closed turn. */
+/**
+ * The request as the model sees it: a trailing assistant message that isn't a prefill is just another finished turn.
+ */
 function honoured(
   plan: Plan,
   request: CompletionRequest,
@@ -119,7 +121,7 @@ const defaultError = (status: number) => ({
   error: { message: `The scripted status is ${status}.`, type: 'server_error', param: null, code: null },
 });
 
-/** A whole response at once; anything but a string is sent as JSON. */
+/** A whole response at once. A body that isn't a string is sent as JSON. */
 export function plain(status: number, body: unknown, headers: Readonly<Record<string, string>> = {}): Step[] {
   const bytes = Buffer.from(typeof body === 'string' ? body : JSON.stringify(body));
   return [

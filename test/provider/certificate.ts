@@ -7,7 +7,7 @@ export interface Certificate {
 
 let generated: Promise<Certificate> | undefined;
 
-/** A certificate for 127.0.0.1 and localhost that is its own authority; one per process, because keys take time. */
+/** A self-signed certificate for 127.0.0.1 and localhost; one per process, since generating keys takes time. */
 export function certificate(): Promise<Certificate> {
   generated ??= generate([{ name: 'commonName', value: 'localhost' }], {
     keyType: 'ec',

@@ -10,17 +10,17 @@ export type AnyRequest = IncomingMessage | Http2ServerRequest;
 export type AnyResponse = ServerResponse | Http2ServerResponse;
 
 const NOTHING = Buffer.alloc(0);
-/** RST discards what the kernel has not sent yet, and nothing tells us when it has; on loopback this is plenty. */
+/** RST discards what the kernel hasn't sent yet, and nothing tells us when it has; on loopback, this is plenty. */
 const RESET_GRACE_MS = 5;
 
 export interface Connection {
-  /** Below TLS and HTTP/2. */
+  /** The socket below TLS and HTTP/2. */
   readonly tcp: Socket;
-  /** Set once the handshake is done, if there is one. */
+  /** Set once the TLS handshake is done, if there is one. */
   tls?: TLSSocket;
 }
 
-/** One response and the connection under it, which it can end in every way a network knows. */
+/** One response and the connection under it, which it can end in every way that a network can. */
 export class Channel {
   readonly #response: AnyResponse;
   readonly #connection: Connection;
@@ -31,7 +31,7 @@ export class Channel {
   constructor(response: AnyResponse, connection: Connection) {
     this.#response = response;
     this.#connection = connection;
-    // A write that meets a closed connection reports here; `gone` says the same.
+    // A write to a closed connection reports its error here; `gone` already covers it.
     response.on('error', () => {});
     response.once('close', () => {
       this.#closed.abort();
@@ -39,17 +39,17 @@ export class Channel {
     });
   }
 
-  /** True once nothing more can be sent. */
+  /** Whether the connection is closed, so that nothing more can be sent. */
   get gone(): boolean {
     return this.#closed.signal.aborted;
   }
 
-  /** True once we broke the connection ourselves. */
+  /** Whether we broke the connection ourselves. */
   get was_cut(): boolean {
     return this.#was_cut;
   }
 
-  /** Resolves when the head has left. */
+  /** Resolves once the head has been sent. */
   async head(status: number, headers: Readonly<Record<string, string>>): Promise<void> {
     const response = this.#response as ServerResponse;
     response.writeHead(status, headers);
@@ -57,14 +57,14 @@ export class Channel {
     await this.#flushed();
   }
 
-  /** Resolves when the kernel has taken the bytes, or the client has gone. */
+  /** Resolves once the kernel has taken the bytes, or the client has gone. */
   write(bytes: Uint8Array): Promise<void> {
     return this.#until((done) => {
       (this.#response as Writable).write(bytes, done);
     });
   }
 
-  /** Resolves after that time, or when the client has gone. */
+  /** Resolves after the delay, or once the client has gone. */
   async wait(delay_ms: number): Promise<void> {
     let timer: NodeJS.Timeout | undefined;
     await this.#until((done) => {
@@ -73,7 +73,6 @@ export class Channel {
     clearTimeout(timer);
   }
 
-  /** Resolves when the client has gone. */
   async untilGone(): Promise<void> {
     await this.#until(() => {});
   }
@@ -82,7 +81,7 @@ export class Channel {
     this.#response.end();
   }
 
-  /** Announces the end of the HTTP/2 session; streams that are open may finish. */
+  /** Announces the end of the HTTP/2 session; open streams may finish. */
   goaway(): void {
     this.#stream().session?.close();
   }
@@ -133,7 +132,10 @@ export class Channel {
     (tls ?? tcp).end();
   }
 
-  /** Frames and heads are written in a later turn of the event loop; what we do to the socket must not overtake them. */
+  /**
+   * Frames and heads are written in a later turn of the event loop, and what we do to the socket must not overtake
+   * them.
+   */
   async #flushed(): Promise<void> {
     if (!('stream' in this.#response)) return this.write(NOTHING);
     const { session } = this.#response.stream;

@@ -7,8 +7,9 @@ interface Choice {
 }
 
 /**
- * A server's event of a chat as it words it on `/v1/completions`: around the choices nothing changes, and these have
- * their text at the top. None for a chunk that brings nothing but the role. What is no chunk stays as it is.
+ * Rewrites a server's chat event as the server words it on `/v1/completions`: the choices have their text at the top
+ * level, and nothing else changes. Returns `undefined` for a chunk that contains only the role. Events that aren't
+ * chunks stay as they are.
  */
 export function asCompletion(told: string): string | undefined {
   const [, data = ''] = /^data: (\{.*\})$/m.exec(told) ?? [];

@@ -55,7 +55,7 @@ const manner = (continuation: Continuation, rest: Partial<Plan> = {}): Plan => (
   ...rest,
 });
 
-/** Every place at which a text can be cut without halving a character, the empty prefix aside. */
+/** All prefixes of a text that end between characters, except the empty one. */
 const prefixes = (text: string) => [...text].map((_, count) => [...text].slice(0, count + 1).join(''));
 
 describe.each(['prefill', 'nudge'] as const)('after a %s', (by) => {

@@ -5,7 +5,7 @@ import type { Asked, Continuation, Part, Plan } from './script.ts';
 import { type Situation, scriptReasoning, scriptText } from './situation.ts';
 
 const TAIL = 40;
-/** A shorter prefix is echoed in one delta. */
+/** The length in characters from which a prefix is echoed in two deltas; a shorter one takes one delta. */
 const ECHO_IN_TWO = 12;
 const WORD_END = /[\p{L}\p{N}_]+$/u;
 const WORD_START = /^[\p{L}\p{N}_]/u;
@@ -16,7 +16,7 @@ const OBEDIENT_TO_NUDGES: ReadonlySet<Continuation | undefined> = new Set([
   'rejects_prefill',
   'ignores_prefill',
 ]);
-/** Dialects whose providers continue a prefix to the letter. */
+/** Dialects whose providers continue a prefix exactly. */
 const EXACT: ReadonlySet<unknown> = new Set([
   'vllm',
   'llamacpp',
@@ -28,14 +28,14 @@ const EXACT: ReadonlySet<unknown> = new Set([
   'gemini',
 ] satisfies DialectName[]);
 
-/** What the provider is known to make of a prefix; `undefined`: what the model makes of it. */
+/** How the provider is known to treat a prefix; `undefined` leaves it to the model. */
 function prefilledBy({ prefilled, prefill }: Plan): Plan['prefilled'] {
   if (prefilled) return prefilled;
   if (prefill === 'mistral') return 'echo';
   return EXACT.has(prefill) ? 'exact' : undefined;
 }
 
-/** What the model says in this situation, before the request's own limits. */
+/** What the model says in this situation, before the request's limits apply. */
 export function utterance(plan: Plan, situation: Situation): Utterance {
   if (situation.kind === 'original') return spoken(plan, plan.parts);
   const thought = thoughtSoFar(plan, situation);
@@ -60,7 +60,7 @@ function askedIn(plan: Plan, situation: Exclude<Situation, { kind: 'original' }>
   return { whole: scriptText(plan), sent: situation.prefix, anchor };
 }
 
-/** The reasoning that a prefill without text continues, where its provider takes any. */
+/** The reasoning that a prefill without text continues, if its provider accepts any. */
 function thoughtSoFar(plan: Plan, situation: Exclude<Situation, { kind: 'original' }>): string {
   const { kind, prefix } = situation;
   const { reasoning = '' } = kind === 'prefill' ? situation : {};
@@ -80,7 +80,7 @@ function afterThought(parts: readonly Part[], length: number): Part[] {
   });
 }
 
-/** A model asked to continue what it never said answers afresh, too. */
+/** Whether the model continues the prefix. It starts over if asked to continue something it never said. */
 function goesOn(plan: Plan, { kind, prefix }: Exclude<Situation, { kind: 'original' }>): boolean {
   if (prefix === '' || !scriptText(plan).startsWith(prefix)) return false;
   if (kind === 'prefill' && prefilledBy(plan)) return true;
@@ -118,7 +118,7 @@ function spoken(plan: Plan, parts: readonly Part[]): Utterance {
 
 const isTool = (part: Part): boolean => 'tool' in part || 'tools' in part;
 
-/** The parts after the first `length` characters of text; what is not text counts as said if text after it was. */
+/** The parts after the first `length` characters of text. Other parts count as said if text after them was. */
 export function remainder(parts: readonly Part[], length: number): Part[] {
   let said = length;
   return parts.flatMap((part): Part[] => {
@@ -129,7 +129,7 @@ export function remainder(parts: readonly Part[], length: number): Part[] {
   });
 }
 
-/** Neighbouring texts as one, so that pieces do not show where they were joined. */
+/** Merges neighbouring texts, so that the split into pieces doesn't reveal the joints. */
 function joined(parts: readonly Part[]): Part[] {
   const all: Part[] = [];
   for (const part of parts) {

@@ -5,7 +5,7 @@ import { PROVIDER_WIRES } from './wires/registry.ts';
 
 const NO_USAGE = { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 };
 
-/** An answer that is reset as soon as the call with this id has begun. */
+/** A plan for an answer that is reset as soon as the call with this id has begun. */
 export function cutInCall(wire: WireName, id: string, parts: readonly Part[]): Plan {
   const said = { deltas: deltasOf(parts, {}), finish: 'tool_calls' };
   const envelope = { id: '', model: '', created: 0 };

@@ -1,7 +1,7 @@
 import { argumentPieces, textPieces } from './pieces.ts';
 import type { Part, Script, ToolCall, ToolShape } from './script.ts';
 
-/** `choices[0].delta` of one chunk. Every one of these counts as one completion token. */
+/** `choices[0].delta` of one chunk. Each counts as one completion token. */
 export interface ChunkDelta {
   readonly content?: string;
   readonly refusal?: string;
@@ -40,7 +40,8 @@ function toolDeltas(calls: readonly ToolCall[], first: number, shape: ToolShape)
     case 'whole':
       return calls.map((call, position) => ({ index: first + position, ...whole(call) }));
     case 'repeated_index':
-      // Nothing but their order would tell interleaved fragments on one index apart.
+      // Interleaved fragments with the same index would be impossible to tell apart, so the calls come one after
+      // another.
       return calls.flatMap((call) => [start(call, 0), ...fragments(call, { index: 0 })]);
     case 'openai':
       return interleaved(calls, (call, position) => fragments(call, { index: first + position }), first);

@@ -3,7 +3,7 @@ import type { BadFinish, ErrorEvent } from './fault.ts';
 
 const MESSAGE = 'The server had an error while processing your request. Sorry about that!';
 
-/** The events in which a provider reports the failure; after them the body ends. */
+/** The events with which a provider reports the failure; the body ends after them. */
 export function errorEvents(
   kind: ErrorEvent,
   envelope: Envelope,
@@ -68,6 +68,6 @@ export function badFinishEvents(kind: BadFinish, envelope: Envelope): string[] {
   return [event(chunk(envelope, { content: '' }, reason)), DONE];
 }
 
-/** An event cut off within its JSON, yet ended as an event. */
+/** An event whose JSON is cut off, but which ends properly as an event. */
 export const malformedEvent = (envelope: Envelope): string =>
   `data: ${JSON.stringify(chunk(envelope, { content: 'lost' }, null)).slice(0, -9)}\n\n`;

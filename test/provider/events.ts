@@ -5,14 +5,14 @@ import type { CachedTokens } from './prompt-cache.ts';
 import type { CompletionRequest } from './request.ts';
 import { promptTokens } from './request.ts';
 
-/** The fields that every chunk of one answer shares. */
+/** The fields that all chunks of an answer share. */
 export interface Envelope {
   readonly id: string;
   readonly model: string;
   /** Seconds since the Unix epoch. */
   readonly created: number;
   readonly wire?: WireName;
-  /** Of a response: it is made whether or not it is listened to. */
+  /** For a response: it is generated whether or not a client listens. */
   readonly background?: boolean;
 }
 
@@ -20,14 +20,14 @@ export interface TokenUsage {
   readonly prompt_tokens: number;
   readonly completion_tokens: number;
   readonly total_tokens: number;
-  /** Of the prompt, where its request has marks for the cache. */
+  /** For prompts with cache marks: the cached tokens. */
   readonly cached?: CachedTokens;
 }
 
 export interface EventStream {
   /** Complete server-sent events, `[DONE]` included. */
   readonly events: readonly string[];
-  /** How many of them there are up to the one with the finish reason, that one included. */
+  /** How many events there are up to and including the one with the finish reason. */
   readonly finished_after: number;
 }
 
@@ -63,14 +63,14 @@ export function chunk(envelope: Envelope, delta: object, finish: string | null, 
   };
 }
 
-/** `usage_in`: `none` when it was not asked for. */
+/** `usage_in` is `none` if the request didn't ask for usage. */
 export function eventsOf(
   { deltas, finish }: Utterance,
   envelope: Envelope,
   usage: TokenUsage,
   usage_in: 'final' | 'finish_chunk' | 'none',
 ): EventStream {
-  // OpenAI says `usage: null` in every other chunk once the last one will carry it.
+  // OpenAI sends `usage: null` in every other chunk if the last one will carry the usage.
   const pending = usage_in === 'final' ? { usage: null } : {};
   const middle = (delta: ChunkDelta | object) => event(chunk(envelope, delta, null, pending));
   const last = usage_in === 'finish_chunk' ? { usage } : pending;

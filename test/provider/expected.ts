@@ -12,7 +12,7 @@ export interface ExpectedAnswer {
   readonly reasoning: string;
   readonly toolCalls: readonly ToolCall[];
   readonly finish: string;
-  /** As the provider counts it; whether it is sent is for the request to say. */
+  /** As the provider counts it; whether it is sent depends on the request. */
   readonly usage: TokenUsage;
 }
 
@@ -30,7 +30,7 @@ export function expectedAnswer(script: Script, request: CompletionRequest): Expe
   };
 }
 
-/** Scripted calls that the deltas begin; a limit may have cut the arguments of those that were under way. */
+/** The scripted calls that the deltas start; a limit may cut the arguments of the open ones. */
 function callsBegun(script: Script, deltas: readonly ChunkDelta[]): ToolCall[] {
   const calls = script.parts.flatMap((part) =>
     'tool' in part ? [part.tool] : 'tools' in part ? part.tools : [],
@@ -41,7 +41,7 @@ function callsBegun(script: Script, deltas: readonly ChunkDelta[]): ToolCall[] {
 
 const FINGERPRINT = { system_fingerprint: 'fp_script' };
 
-/** The answer to a request that does not ask for a stream. */
+/** The answer to a request that doesn't ask for a stream. */
 export function completion(expected: ExpectedAnswer, { id, model, created, wire }: Envelope): object {
   if (wire === 'completions') {
     const choices = [{ text: expected.text, index: 0, logprobs: null, finish_reason: expected.finish }];

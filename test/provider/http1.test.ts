@@ -67,7 +67,7 @@ describe('over http1', () => {
   test('a paced answer takes a pause before every event, and each is a write of its own', async () => {
     const started_ms = performance.now();
     const response = await ask(undefined, { parts: [{ text: 'one two three' }], delay_ms: 20 });
-    // Role, three words, finish and [DONE]. Timers count whole milliseconds and may seem to be one early.
+    // Role, three words, finish and [DONE]. Timers count whole milliseconds and may fire one early.
     expect(response.chunks).toBe(6);
     expect(performance.now() - started_ms).toBeGreaterThan(6 * 20 - 2);
   });
@@ -96,7 +96,7 @@ describe('over http1', () => {
   });
 });
 
-/** Resolves when that has arrived, in however many pieces. */
+/** Resolves once the expected text has arrived, in any number of pieces. */
 function received(socket: Socket, expected: RegExp): Promise<void> {
   let seen = '';
   return new Promise((resolve) => {
@@ -122,7 +122,7 @@ describe('over https1', () => {
   });
 });
 
-/** A TLS connection and the number of alert records, such as close_notify, that the provider sent in it. */
+/** A TLS connection, and a count of the alert records (such as close_notify) that the provider sent on it. */
 function tapped({ port, ca }: Provider) {
   const tcp = connect(port, '127.0.0.1');
   const seen: Buffer[] = [];
@@ -130,11 +130,11 @@ function tapped({ port, ca }: Provider) {
   const socket = connectTls({
     socket: Duplex.from({ readable: tcp.pipe(new PassThrough()), writable: tcp }),
     host: '127.0.0.1',
-    // From 1.3 on an alert looks like any other record.
+    // In TLS 1.3, an alert looks like any other record.
     maxVersion: 'TLSv1.2',
     ...(ca === undefined ? {} : { ca }),
   });
-  // The stream in between is no socket and is not closed with the connection.
+  // The stream in between isn't a socket, and doesn't close with the connection.
   socket.on('end', () => socket.destroy());
   return { socket, alerts: () => records(Buffer.concat(seen)).filter((type) => type === 21).length };
 }

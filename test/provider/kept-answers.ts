@@ -11,21 +11,21 @@ import type { Pace } from './telling.ts';
 import { PROVIDER_WIRES, wireAt } from './wires/registry.ts';
 
 /**
- * How the provider keeps answers for those who lose the connection. `llamacpp`: under the id that the request brings in
- * `X-Conversation-Id`, as bytes. `cloudflare`: under an id that the response tells in `cf-aig-run-id`, as events.
+ * How the provider keeps answers for clients that lose their connection. `llamacpp`: as bytes, under the id in the
+ * request's `X-Conversation-Id`. `cloudflare`: as events, under the id in the response's `cf-aig-run-id`.
  */
 export interface KeepsAnswers {
   readonly as: 'llamacpp' | 'cloudflare';
-  /** Older bytes are forgotten; default 4 MiB. */
+  /** How many bytes are kept; older ones are dropped. Default: 4 MiB. */
   readonly ring_bytes?: number;
-  /** After its end an answer is forgotten; default 300 s. */
+  /** How long an answer is kept after its end. Default: 300 s. */
   readonly ttl_ms?: number;
 }
 
 const RING_BYTES = 4 * 1024 * 1024;
 const TTL_MS = 300_000;
 
-/** Faults that the answer survives: they end its connection alone. */
+/** Faults that end only the connection, not the answer. */
 const LOSES_ONLY_THE_CONNECTION: ReadonlySet<Fault['kind']> = new Set([
   'reset',
   'fin_in_chunk',
@@ -37,15 +37,15 @@ const LOSES_ONLY_THE_CONNECTION: ReadonlySet<Fault['kind']> = new Set([
   'silence',
 ]);
 
-/** An answer that is being made, whether or not a client listens. */
+/** An answer in progress, whether or not a client listens. */
 export class Generation {
   readonly id: string;
   readonly plan: Plan;
   readonly request: CompletionRequest;
   readonly occasion: Occasion;
-  /** Stopped by a client that knows its id. */
+  /** Whether a client that knows its id has stopped it. */
   isStopped: boolean = false;
-  /** How many bytes of it there are so far. */
+  /** How many bytes have been generated so far. */
   said = 0;
   readonly #events: readonly Buffer[];
   readonly #ring_bytes: number;
@@ -65,12 +65,12 @@ export class Generation {
     void this.#speak(plan.delay_ms ?? 0);
   }
 
-  /** All of it, once it has been said. */
+  /** Its size in bytes once it is complete. */
   get size(): number {
     return this.#events.reduce((sum, { length }) => sum + length, 0);
   }
 
-  /** Bytes at its beginning that were forgotten. */
+  /** How many bytes at its beginning have been dropped. */
   get dropped(): number {
     return Math.max(0, this.said - this.#ring_bytes);
   }
@@ -83,13 +83,15 @@ export class Generation {
     return this.#ended_at_ms !== undefined && Date.now() >= this.#ended_at_ms + this.#ttl_ms;
   }
 
-  /** No client gets it faster than it is made. */
+  /** No client receives it faster than it is generated. */
   get pace(): Pace {
     const { write, delay_ms = 0 } = this.plan;
     return { write: write ?? (delay_ms > 0 ? 'event' : 'whole') };
   }
 
-  /** The steps of the response to the original request, with the name under which it is kept where that is the provider's. */
+  /**
+   * The steps of the response to the original request, plus the header with the answer's id if the provider chose that.
+   */
   announced(steps: readonly Step[]): readonly Step[] {
     if (this.plan.keeps?.as !== 'cloudflare') return steps;
     return steps.map((step) =>
@@ -102,23 +104,23 @@ export class Generation {
     this.#end();
   }
 
-  /** Resolves when it is over, in whatever way. */
+  /** Resolves once it is over, however it ends. */
   async over(): Promise<void> {
     while (!this.isEnded) await once(this.#changes, 'change');
   }
 
-  /** Where an event begins, as a place among its bytes. */
+  /** The byte at which an event begins. */
   placeOf(event: number): number {
     return this.#events.slice(0, event).reduce((sum, { length }) => sum + length, 0);
   }
 
-  /** How many of these first bytes belong to events that end among them. */
+  /** How many of the first `byte` bytes belong to complete events. */
   wholeBefore(byte: number): number {
     const places = this.#events.map((_, event) => this.placeOf(event + 1));
     return Math.max(0, ...places.filter((place) => place <= byte));
   }
 
-  /** What follows that byte: the rest of an event, and events. */
+  /** What follows that byte: the rest of an event, and whole events. */
   after(byte: number): Buffer[] {
     let skip = byte;
     return this.#events.flatMap((event) => {
@@ -128,7 +130,10 @@ export class Generation {
     });
   }
 
-  /** For a connection that is told from that byte on: waits for the next `length` of them. False if they do not come. */
+  /**
+   * For a connection that receives the answer from a byte on: waits for the next `length` bytes. Resolves with `false`
+   * if they never come.
+   */
   gate(from: number): (length: number) => Promise<boolean> {
     let place = from;
     return async (length) => {
@@ -155,7 +160,7 @@ export class Generation {
   }
 }
 
-/** What comes of a request about a kept answer. */
+/** The outcome of a request about a kept answer. */
 export interface Reattached {
   readonly generation?: Generation;
   /** In bytes. */
@@ -163,13 +168,12 @@ export interface Reattached {
   readonly steps?: readonly Step[];
 }
 
-/** The answers that a provider keeps. */
 export class KeptAnswers {
-  /** All that were ever begun, in order. */
+  /** All answers ever begun, in order. */
   readonly begun: Generation[] = [];
   readonly #kept = new Map<string, Generation>();
 
-  /** `undefined` if the provider does not keep the answer to this request. */
+  /** Returns `undefined` if the provider doesn't keep the answer to this request. */
   begin(
     { headers }: RecordedRequest,
     plan: Plan,
@@ -190,7 +194,7 @@ export class KeptAnswers {
     return generation;
   }
 
-  /** `undefined` if the request is about none of them. */
+  /** Returns `undefined` if the request isn't about a kept answer. */
   at({ method, path, search }: RecordedRequest): Reattached | undefined {
     const query = new URLSearchParams(search);
     const [, run] = /\/run\/([^/]+)\/resume$/.exec(path) ?? [];
@@ -228,7 +232,7 @@ export class KeptAnswers {
   }
 }
 
-/** The answer from that byte on. `attempt` decides which fault strikes. */
+/** The answer from that byte on. `attempt` selects the fault. */
 export function restOf(generation: Generation, from: number, attempt: number): readonly Step[] {
   const { plan, request, occasion } = generation;
   const fault = plan.faults?.[attempt - 1];

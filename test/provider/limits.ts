@@ -4,11 +4,14 @@ import type { CompletionRequest } from './request.ts';
 export interface Utterance {
   readonly deltas: readonly ChunkDelta[];
   readonly finish: string;
-  /** So many of the deltas are the prefix come again, which was not generated: they are not counted. */
+  /** How many of the deltas repeat the prefix. They weren't generated, so they don't count. */
   readonly echoed?: number;
 }
 
-/** Ends an utterance where the request's `stop` or `max_tokens` says, as a provider would: it sees only its own text. */
+/**
+ * Ends an utterance where the request's `stop` or `max_tokens` requires, as a provider would: it sees only its own
+ * text.
+ */
 export function limited(utterance: Utterance, request: CompletionRequest): Utterance {
   const stopped = stoppedAt(utterance, stopsOf(request));
   const limit = request.max_completion_tokens ?? request.max_tokens ?? Number.POSITIVE_INFINITY;

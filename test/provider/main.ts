@@ -1,9 +1,9 @@
 /**
- * The provider as a process of its own:
+ * The provider as a separate process:
  *
  *     node test/provider/main.ts --scenario scenario.json [--port 0] [--protocol http1|https1|h2c|h2]
  *
- * A scenario is `{"scripts": {"<model>": <plan>, …}}`. Prints one line of JSON when it listens: `{"url", "ca_file"?}`.
+ * A scenario is `{"scripts": {"<model>": <plan>, …}}`. Prints one line of JSON once it listens: `{"url", "ca_file"?}`.
  */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -3,7 +3,7 @@ import type { Chunking } from './script.ts';
 const LONG_WORD = 8;
 const ARGUMENT_FRAGMENT = 5;
 
-/** Splits as a tokenizer might: a word takes the space before it along, a long one comes in halves. */
+/** Splits as a tokenizer might: a word includes the space before it, and a long word comes in halves. */
 export function textPieces(text: string, chunk: Chunking = 'token'): string[] {
   if (chunk === 'part') return text === '' ? [] : [text];
   if (typeof chunk === 'number') return slices(text, chunk);
@@ -19,7 +19,7 @@ function halves(word: string): string[] {
   return [...halves(characters.slice(0, middle).join('')), ...halves(characters.slice(middle).join(''))];
 }
 
-/** By code points, because JSON cannot carry half of a surrogate pair through UTF-8. */
+/** By code points, because JSON can't carry half of a surrogate pair through UTF-8. */
 function slices(text: string, size: number): string[] {
   const characters = [...text];
   const pieces: string[] = [];

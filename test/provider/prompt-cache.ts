@@ -1,10 +1,10 @@
-/** Tokens of a prompt that were in the cache, and those that were put there. */
+/** Prompt tokens read from the cache, and written to it. */
 export interface CachedTokens {
   readonly read: number;
   readonly written: number;
 }
 
-/** How far before a mark the cache looks for something it has. */
+/** How many parts before a mark the cache looks for a known prefix. */
 const LOOKBACK_PARTS = 20;
 const CHARACTERS_PER_TOKEN = 4;
 
@@ -16,14 +16,14 @@ interface Part {
 }
 
 /**
- * The prompt cache of Anthropic: what comes before a mark is kept, and read from there for a request that begins the same way.
- * Other tools change everything, another choice of tools and other settings of thinking the messages.
+ * Anthropic's prompt cache: it keeps what comes before a mark, and serves it to later requests with the same prefix.
+ * Different tools invalidate everything; a different tool choice or thinking setting invalidates the messages.
  * https://platform.claude.com/docs/en/build-with-claude/prompt-caching
  */
 export class PromptCache {
   readonly #kept = new Set<string>();
 
-  /** Undefined for a request without a mark. */
+  /** Returns `undefined` for a request without a mark. */
   read(body: unknown): CachedTokens | undefined {
     const parts = partsOf(body as Fields);
     const last = parts.findLastIndex(({ isMarked }) => isMarked);

@@ -16,17 +16,17 @@ import { PROVIDER_WIRES, wireAt } from './wires/registry.ts';
 import { type Background, Backgrounds, restOf } from './wires/responses-background.ts';
 
 export interface ProviderOptions {
-  /** Default `http1`. */
+  /** `http1` by default. */
   readonly protocol?: Protocol;
-  /** Default 0, any free port of 127.0.0.1. */
+  /** 0 by default: any free port of 127.0.0.1. */
   readonly port?: number;
-  /** Plans by the model asked for; `*` is for every other model. */
+  /** Plans by requested model; `*` stands for every other model. */
   readonly scripts?: Readonly<Record<string, Plan>>;
-  /** Default true; a soak test has no use for millions of requests. */
+  /** `true` by default; a soak test can't keep millions of requests. */
   readonly record?: boolean;
 }
 
-/** Chooses the plan for one request, before any other; `undefined` leaves it to the queue and the scripts. */
+/** Chooses the plan for one request ahead of everything else; `undefined` leaves it to the queue and the scripts. */
 export type Respond = (request: RecordedRequest) => Plan | undefined;
 
 export async function startProvider(options: ProviderOptions = {}): Promise<Provider> {
@@ -35,7 +35,7 @@ export async function startProvider(options: ProviderOptions = {}): Promise<Prov
   return provider;
 }
 
-/** An OpenAI-compatible provider that says what it is told to say and breaks where it is told to break. */
+/** An OpenAI-compatible provider that says what it is scripted to say, and breaks where it is scripted to break. */
 export class Provider {
   readonly requests: RecordedRequest[] = [];
   readonly #options: ProviderOptions;
@@ -73,12 +73,12 @@ export class Provider {
     return `${this.#server.origin}/v1`;
   }
 
-  /** PEM of the authority to trust, if the protocol has TLS. */
+  /** The certificate of the authority to trust, in PEM, if the protocol uses TLS. */
   get ca(): string | undefined {
     return this.#server.ca;
   }
 
-  /** The next run to begin is told this. */
+  /** Queues a plan for the next run that begins. */
   next(script: Plan, faults?: readonly (Fault | undefined)[], continuation?: Continuation): void {
     this.#runs.queue({ ...script, ...(faults && { faults }), ...(continuation && { continuation }) });
   }
@@ -87,24 +87,24 @@ export class Provider {
     this.#respond = respond;
   }
 
-  /** Answers that are kept for those who lose the connection, in the order in which they were begun. */
+  /** The answers kept for clients that lose their connection, oldest first. */
   get generations(): readonly Generation[] {
     return this.#kept.begun;
   }
 
-  /** Resolves when that many requests have arrived in all. */
+  /** Resolves once this many requests have arrived in total. */
   waitForRequests(count: number): Promise<void> {
     return this.#until(() => this.requests.length >= count);
   }
 
-  /** Resolves when clients have left that many answers in all. */
+  /** Resolves once clients have left this many answers in total. */
   waitForAborts(count: number): Promise<void> {
     return this.#until(
       () => this.requests.filter((request) => request.aborted_at_ms !== undefined).length >= count,
     );
   }
 
-  /** Breaks every connection. Rejects if a fault could not be performed, such as a GOAWAY over HTTP/1.1. */
+  /** Breaks every connection. Rejects if a fault couldn't be performed, such as a GOAWAY over HTTP/1.1. */
   async close(): Promise<void> {
     await this.#server.close();
     if (this.#mistakes.length > 0) throw new AggregateError(this.#mistakes, 'the provider made mistakes');
@@ -123,7 +123,7 @@ export class Provider {
     const { pathname: path, search } = new URL(request.url ?? '/', 'http://provider');
     if (path === '/v1/echo') return echo(request, response);
     const recorded = await this.#record(request, path, search).catch(() => undefined);
-    // A client that leaves in the middle of its own request is none of our mistakes.
+    // A client that leaves in the middle of its own request isn't our mistake.
     if (!recorded) return;
     response.once('close', () => {
       if (!response.writableEnded && !channel.was_cut) recorded.aborted_at_ms = Date.now();
@@ -236,7 +236,7 @@ export class Provider {
 interface Told {
   readonly steps: readonly Step[];
   readonly pace: Pace;
-  /** To be called when the answer, not a refusal, was told to its end. */
+  /** Call once the answer itself, and not a refusal, has been sent to its end. */
   readonly told: () => void;
   readonly gate?: Gate;
 }
@@ -246,7 +246,7 @@ function refused(status: number, code: string, message: string): Told {
   return { steps: plain(status, { error }), pace: {}, told: () => {} };
 }
 
-/** Streams the request's body back as it comes. */
+/** Streams the request's body back as it arrives. */
 function echo(request: AnyRequest, response: AnyResponse): void {
   response.setHeader('content-type', request.headers['content-type'] ?? 'application/octet-stream');
   request.pipe(response as NodeJS.WritableStream);

@@ -3,13 +3,13 @@ import { connect, type Socket } from 'node:net';
 /** How a TCP connection ended, and the bytes that came before. */
 export interface RawResponse {
   readonly head: string;
-  /** What followed the head, with the chunked coding still on. */
+  /** What followed the head, still in chunked coding. */
   readonly coded: Buffer;
-  /** `fin`, or the error code: `ECONNRESET`. */
+  /** `fin`, or an error code such as `ECONNRESET`. */
   readonly ended: string;
 }
 
-/** One streaming chat completion over a bare socket, read until the connection ends. */
+/** Makes one streaming chat completion over a bare socket, and reads until the connection ends. */
 export async function rawChat(
   port: number,
   content: string,
@@ -39,13 +39,13 @@ export function readAll(socket: Socket): Promise<RawResponse> {
 
 export interface Decoded {
   readonly body: Buffer;
-  /** How many chunks came: as many as there were writes. */
+  /** The number of chunks, which is the number of writes. */
   readonly chunks: number;
   /** Where the bytes ended. */
   readonly stopped: 'in_chunk' | 'between' | 'terminated';
 }
 
-/** Takes the chunked coding off. */
+/** Removes the chunked coding. */
 export function decodeChunked(coded: Buffer): Decoded {
   const pieces: Buffer[] = [];
   let rest = coded;

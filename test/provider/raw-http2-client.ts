@@ -8,13 +8,16 @@ const END_HEADERS = 0x4;
 
 export interface RawHttp2Response {
   readonly body: Buffer;
-  /** In order, with error codes: `HEADERS`, `DATA` once for a row of them, `END_STREAM`, `RST_STREAM 2`, `GOAWAY 0`. */
+  /**
+   * In order, with error codes: `HEADERS`, `DATA` once per consecutive series, `END_STREAM`, `RST_STREAM 2`, `GOAWAY
+   * 0`.
+   */
   readonly frames: readonly string[];
-  /** `fin`, an error code such as `ECONNRESET`, or `open` if the connection was still there after the stream. */
+  /** `fin`, an error code such as `ECONNRESET`, or `open` if the connection outlasted the stream. */
   readonly ended: string;
 }
 
-/** One streaming chat completion as the only stream of a connection, without a library that would tidy up. */
+/** Makes one streaming chat completion as the only stream of a connection, without a library that would tidy up. */
 export function rawHttp2Chat(socket: Socket): Promise<RawHttp2Response> {
   const request = JSON.stringify({
     model: 'm',
@@ -43,7 +46,7 @@ function readFrames(socket: Socket): Promise<RawHttp2Response> {
       }
       if (!frames.some((name) => /END_STREAM|RST_STREAM/.test(name))) return;
       if (frames.some((name) => name.startsWith('GOAWAY'))) return;
-      // Nothing announces that the connection will end; it is open if it outlasts the stream by this much.
+      // Nothing announces that the connection will end: call it open if it outlasts the stream by this much.
       setTimeout(() => {
         if (!socket.readableEnded) ended = 'open';
         socket.destroy();
@@ -65,7 +68,7 @@ function note(whole: Buffer, body: Buffer[], frames: string[]): void {
   }
   if (type === 'HEADERS') frames.push('HEADERS');
   if (type === 'RST_STREAM') frames.push(`RST_STREAM ${payload.readUInt32BE(0)}`);
-  // The last stream it vouches for comes first; ours is number 1.
+  // The payload starts with the last stream that the server accepted; ours is number 1.
   if (type === 'GOAWAY') frames.push(`GOAWAY ${payload.readUInt32BE(4)} after ${payload.readUInt32BE(0)}`);
   if ((type === 'DATA' || type === 'HEADERS') && whole.readUInt8(4) & END_STREAM) frames.push('END_STREAM');
 }

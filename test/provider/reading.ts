@@ -1,4 +1,4 @@
-/** One parsed `data:` event; only what tests ask about is typed. */
+/** One parsed `data:` event; only the fields that tests use are typed. */
 export interface Chunk {
   readonly id: string;
   readonly model: string;
@@ -21,7 +21,7 @@ export interface Chunk {
   readonly error?: unknown;
 }
 
-/** The payloads of a well-formed event stream, `[DONE]` left out. */
+/** The payloads of a well-formed event stream, without `[DONE]`. */
 export function chunksOf(body: Buffer | string): Chunk[] {
   const payloads = body.toString().match(/(?<=^data: ).*$/gm) ?? [];
   return payloads.filter((payload) => payload !== '[DONE]').map((payload) => JSON.parse(payload) as Chunk);
@@ -33,7 +33,7 @@ export const contentOf = (chunks: readonly Chunk[]): string =>
 export const finishOf = (chunks: readonly Chunk[]): (string | null | undefined)[] =>
   chunks.map((chunk) => chunk.choices[0]?.finish_reason).filter((reason) => reason);
 
-/** Calls put together by id, as long as there is one, else by index. */
+/** Assembles calls by id if they have one, else by index. */
 export function callsOf(chunks: readonly Chunk[]): { id: string; name: string; arguments: string }[] {
   const calls: { id: string; name: string; arguments: string; index: number | undefined }[] = [];
   for (const delta of chunks.flatMap((chunk) => chunk.choices[0]?.delta.tool_calls ?? [])) {

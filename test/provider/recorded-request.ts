@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { CachedTokens } from './prompt-cache.ts';
 import type { Sent } from './telling.ts';
 
-/** A request as it arrived, and what became of it. */
+/** A request as it arrived, and its outcome. */
 export interface RecordedRequest {
   readonly method: string;
   readonly path: string;
@@ -17,8 +17,8 @@ export interface RecordedRequest {
   readonly sent: Sent;
   /** 1-based within its run; 0 if no plan answered it. */
   attempt: number;
-  /** What the prompt cache had of it, on the messages wire. */
+  /** The prompt tokens that were cached, on the messages wire. */
   cached: CachedTokens | undefined;
-  /** When the client went away before the answer had ended. */
+  /** When the client left before the answer had ended. */
   aborted_at_ms: number | undefined;
 }

@@ -1,4 +1,4 @@
-/** What the provider reads of a chat completion request. */
+/** The fields of a chat completion request that the provider reads. */
 export interface CompletionRequest {
   readonly model: string;
   readonly messages: readonly Message[];
@@ -11,7 +11,7 @@ export interface CompletionRequest {
   readonly continue_final_message?: unknown;
   readonly add_generation_prompt?: unknown;
   readonly enable_thinking?: unknown;
-  /** Of a response: it is to be made whether or not it is listened to. */
+  /** For a response: generate it whether or not a client listens. */
   readonly background?: boolean;
 }
 
@@ -23,10 +23,10 @@ export interface Message {
   readonly reasoning_content?: unknown;
 }
 
-/** Scripts are told what a prompt asks for and how far the answer has come: the answer begins behind this. */
+/** Ends the question in a prompt; what follows is the answer so far. */
 export const PROMPT_END = '\n>>> ';
 
-/** A request on `/v1/completions` in the terms of a chat; `null` for what no provider would take for one. */
+/** A `/v1/completions` request as a chat request; `null` if no provider would accept it. */
 export function promptRequest(body: unknown): CompletionRequest | null {
   if (typeof body !== 'object' || body === null) return null;
   const { prompt, ...request } = body as { readonly prompt?: unknown } & Partial<CompletionRequest>;
@@ -41,7 +41,7 @@ export function promptRequest(body: unknown): CompletionRequest | null {
   };
 }
 
-/** `null` for what no provider would take for a chat completion request. */
+/** Returns `null` if no provider would accept it as a chat completion request. */
 export function completionRequest(body: unknown): CompletionRequest | null {
   if (typeof body !== 'object' || body === null) return null;
   const { model, messages } = body as Partial<CompletionRequest>;
@@ -58,7 +58,10 @@ export function textOf(message: Message | undefined): string {
   return content.map((part: { text?: unknown }) => (typeof part.text === 'string' ? part.text : '')).join('');
 }
 
-/** A tokenizer's stand-in that anyone can recompute: 3 per message and 1 per 4 characters begun, of tools as well. */
+/**
+ * A stand-in for a tokenizer that is easy to recompute: 3 tokens per message, and 1 per 4 characters or part thereof,
+ * tools included.
+ */
 export function promptTokens({ messages, tools }: CompletionRequest, characters_per_token = 4): number {
   const charactersOf = (message: Message) => {
     const { reasoning_content: thoughts } = message;

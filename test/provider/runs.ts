@@ -1,7 +1,7 @@
 import { type CompletionRequest, textOf } from './request.ts';
 import type { Plan } from './script.ts';
 
-/** Runs remembered at once; a soak test begins more than it should keep. */
+/** How many runs are remembered; a soak test begins more than it should keep. */
 const RUNS_MAX = 50_000;
 
 interface Run {
@@ -10,12 +10,12 @@ interface Run {
   told: boolean;
 }
 
-/** Chooses the plan for a request that begins a run; `undefined` if there is none for it. */
+/** Chooses the plan for a request that begins a run; `undefined` if there is none. */
 export type Choose = (request: CompletionRequest) => Plan | undefined;
 
 /**
- * Tells the requests of concurrent runs apart: those that ask the same model and begin with the same user message
- * are attempts of one run. Give every run a user message of its own.
+ * Matches requests to concurrent runs: requests with the same model and the same first user message are attempts of the
+ * same run. Give every run its own user message.
  */
 export class Runs {
   readonly #choose: Choose;
@@ -26,12 +26,12 @@ export class Runs {
     this.#choose = choose;
   }
 
-  /** Queued plans are taken in order, each by the next run that begins. */
+  /** Queued plans are used in order, each by the next run that begins. */
   queue(plan: Plan): void {
     this.#queue.push(plan);
   }
 
-  /** The plan this request belongs to, and which of its run's attempts it is; `plan` overrides the choice. */
+  /** The plan for this request, and which attempt of its run it is; `plan` overrides the choice. */
   attempt(
     request: CompletionRequest,
     plan?: Plan,
@@ -48,7 +48,7 @@ export class Runs {
   #runOf(request: CompletionRequest, override: Plan | undefined): Run | undefined {
     const key = keyOf(request);
     const known = this.#runs.get(key);
-    // A repeated question begins a new run only if its answer was told to the end and another plan is waiting.
+    // A repeated question begins a new run only if its answer was sent to the end and another plan is queued.
     if (known && (override || !(known.told && this.#queue.length > 0))) return known;
     const plan = override ?? this.#queue.shift() ?? this.#choose(request);
     if (!plan) return undefined;

@@ -4,23 +4,23 @@ import type { Fault } from './fault.ts';
 import type { KeepsAnswers } from './kept-answers.ts';
 import type { CompletionRequest } from './request.ts';
 
-/** What the model says in one uncut answer, in this order. */
+/** What the model says in one uncut answer, in order. */
 export interface Script {
-  /** Completion ids are `<id>-<n>`; default `chatcmpl`. */
+  /** Completion ids are `<id>-<n>`; `chatcmpl` by default. */
   readonly id?: string;
-  /** The model named in every chunk; default the one asked for. */
+  /** The model named in every chunk; by default, the one requested. */
   readonly model?: string;
   readonly parts: readonly Part[];
-  /** Default `tool_calls` if there is a tool part, else `stop`. */
+  /** `tool_calls` by default if there is a tool part, else `stop`. */
   readonly finish?: string;
-  /** Where the usage goes, if the request asked for it; default `final`, a chunk of its own with no choices. */
+  /** Where the usage goes, if the request asked for it; by default `final`, a chunk of its own with no choices. */
   readonly usage?: 'final' | 'finish_chunk' | 'none';
-  /** How text is split into deltas; default `token`. A number is code points per delta. */
+  /** How text is split into deltas; `token` by default. A number is code points per delta. */
   readonly chunk?: Chunking;
-  /** How its prompts are counted; default 4. */
+  /** Characters per prompt token; 4 by default. */
   readonly characters_per_token?: number;
   readonly tool_shape?: ToolShape;
-  /** How it is worded; default as OpenAI does. */
+  /** The stream's wording; OpenAI's by default. */
   readonly accent?: Accent;
 }
 
@@ -29,93 +29,96 @@ export type Part =
   | { readonly refusal: string }
   | { readonly reasoning: string; readonly field?: 'reasoning_content' | 'reasoning' }
   | { readonly tool: ToolCall }
-  /** Parallel calls: all are started, then their arguments arrive interleaved. */
+  /** Parallel calls: all of them start, then their arguments arrive interleaved. */
   | { readonly tools: readonly ToolCall[] };
 
 export interface ToolCall {
   readonly id: string;
   readonly name: string;
-  /** Raw JSON text, sent as it is: it may be empty or broken. */
+  /** Raw JSON text, sent verbatim: it may be empty or malformed. */
   readonly arguments: string;
 }
 
 export type Chunking = 'token' | 'part' | number;
 
 /**
- * How tool calls look on the wire. `openai`: id and name first, then fragments by index. `whole`: one delta per
- * call. `no_index`: whole and without `index`, as Gemini. `repeated_index`: every call has index 0 and only a new
- * id tells them apart. `id_repeated`: later fragments repeat the id, with an empty name.
+ * How tool calls look on the wire. `openai`: id and name first, then fragments by index. `whole`: one delta per call.
+ * `no_index`: whole and without `index`, like Gemini. `repeated_index`: every call has index 0, and only a new id
+ * separates them. `id_repeated`: later fragments repeat the id, with an empty name.
  */
 export type ToolShape = 'openai' | 'whole' | 'no_index' | 'repeated_index' | 'id_repeated';
 
 /**
- * What the model does with a request to continue a prefix of its text. What follows the prefix in the script is
- * "the rest"; it begins with the whitespace at which the prefix was trimmed.
+ * How the model responds to a request to continue a prefix of its text. "The rest" is what follows the prefix in the
+ * script, including any whitespace that was trimmed from the prefix's end.
  */
 export type Continuation =
-  /** Exactly the rest of a prefill. The words that a nudge quotes, then the rest. */
+  /** After a prefill, exactly the rest. After a nudge, the words that it quotes, then the rest. */
   | 'obedient'
-  /** Exactly the rest, whatever a nudge asks to be repeated. */
+  /** Exactly the rest, whatever a nudge asks to repeat. */
   | 'straight_on'
   /** The last 40 characters of the prefix, then the rest. */
   | 'repeats_tail'
   /** The whole answer from the top. */
   | 'restarts'
-  /** `Sure, here is the rest:` and a newline, then the rest. Obedient to a prefill. */
+  /** After a nudge, `Sure, here is the rest:` and a newline, then the rest. Obedient to a prefill. */
   | 'preamble'
-  /** The rest without the whitespace it begins with. */
+  /** The rest without its leading whitespace. */
   | 'loses_whitespace'
-  /** The prefix in one or two deltas, its trailing space moved to the next one as Mistral does. Obedient to a nudge. */
+  /**
+   * After a prefill, the prefix in one or two deltas, with its trailing space moved to the next delta like Mistral.
+   * Obedient to a nudge.
+   */
   | 'echoes_prefix'
   /** If the prefix ends within a word: that word from its beginning, then the rest. */
   | 'repeats_word'
-  /** The rest with its tool calls replaced by a sentence and `finish_reason: stop`. */
+  /** The rest, but with a sentence and `finish_reason: stop` in place of its tool calls. */
   | 'prose_instead_of_tool'
-  /** HTTP 400 to a prefill, in Anthropic's words. Obedient to a nudge. */
+  /** HTTP 400 to a prefill, with Anthropic's message. Obedient to a nudge. */
   | 'rejects_prefill'
-  /** The whole answer to a prefill. Obedient to a nudge. */
+  /** The whole answer after a prefill. Obedient to a nudge. */
   | 'ignores_prefill';
 
 /** A request for the rest of an answer. */
 export interface Asked {
   readonly whole: string;
-  /** What the request brings of it. */
+  /** The part of the answer that the request includes. */
   readonly sent: string;
-  /** The words that a nudge quotes; empty where it quotes none, and in a prefill. */
+  /** The words that a nudge quotes; empty if it quotes none, and in a prefill. */
   readonly anchor: string;
 }
 
 /**
- * Whose fields make a trailing assistant message a prefill; without them it is an ordinary closed turn and the
- * answer starts from the top. `any`: none are needed.
+ * The dialect whose fields turn a trailing assistant message into a prefill. Without them, the message is an ordinary
+ * finished turn, and the answer starts from the top. `any`: no fields are needed.
  */
 export type PrefillDialect = 'any' | DialectName | IsPrefill;
 
 /** Whether a request that ends with an assistant message is a prefill. */
 export type IsPrefill = (request: CompletionRequest, path: string) => boolean;
 
-/** A script and what goes wrong while it is told. */
+/** A script, and what goes wrong along the way. */
 export interface Plan extends Script {
-  /** One per consecutive request of a run; a missing or null entry is an answer without a fault. */
+  /** One per consecutive request of a run; `null` or a missing entry means no fault. */
   readonly faults?: readonly (Fault | null | undefined)[];
-  /** Default `straight_on`: words that are said again are split into other tokens, and reported as many. */
+  /** `straight_on` by default. Repeated words are split into tokens again, and counted again. */
   readonly continuation?: Continuation;
   /** The text with which the model answers a request for the rest, in place of `continuation`. */
   readonly says?: Readonly<Partial<Record<'prefill' | 'nudge', (asked: Asked) => string>>>;
-  /** It continues answers that have lost their connection, and faults are those of the connection. */
+  /** The provider keeps answers that have lost their connection; faults then strike the connection. */
   readonly keeps?: KeepsAnswers;
   readonly prefill?: PrefillDialect;
   /**
-   * A prefill is continued to the letter, or echoed, whatever the model makes of a nudge; default what the dialect named by
-   * `prefill` does, if it is known for that.
+   * A prefill is continued exactly, or echoed, however the model treats a nudge. By default, what the `prefill` dialect
+   * is known to do, if anything.
    */
   readonly prefilled?: 'exact' | 'echo';
-  /** A prefill without text is gone on with from its reasoning; default as DeepSeek does. */
+  /** A prefill without text continues from its reasoning; by default, only for DeepSeek. */
   readonly thinksOn?: boolean;
-  /** Says its reasoning again at the start of every continuation. */
+  /** Repeats its reasoning at the start of every continuation. */
   readonly rethinks?: boolean;
-  /** Pause before each write; default 0, as fast as the client reads. */
+  /** Pause before each write; 0 by default, which is as fast as the client reads. */
   readonly delay_ms?: number;
-  /** What is one write: default each event when paced, else everything there is. */
+  /** The unit of a write; by default, each event if there is a delay, else everything at once. */
   readonly write?: 'event' | 'whole' | 'bytes';
 }

@@ -7,7 +7,7 @@ import type { TLSSocket } from 'node:tls';
 import { type Certificate, certificate } from './certificate.ts';
 import { type AnyRequest, type AnyResponse, Channel, type Connection } from './channel.ts';
 
-/** `h2c`: HTTP/2 by prior knowledge. `h2`: TLS with ALPN, which lets a client choose HTTP/1.1 as well. */
+/** `h2c`: HTTP/2 with prior knowledge. `h2`: TLS with ALPN, which lets a client choose HTTP/1.1 as well. */
 export const PROTOCOLS = ['http1', 'https1', 'h2c', 'h2'] as const;
 export type Protocol = (typeof PROTOCOLS)[number];
 
@@ -16,7 +16,7 @@ export type Handle = (request: AnyRequest, response: AnyResponse, channel: Chann
 export interface Listening {
   readonly port: number;
   readonly origin: string;
-  /** PEM of the authority to trust, if the protocol has TLS. */
+  /** The certificate of the authority to trust, in PEM, if the protocol uses TLS. */
   readonly ca: string | undefined;
   /** Breaks every connection and stops listening. */
   close(): Promise<void>;
@@ -24,7 +24,7 @@ export interface Listening {
 
 export async function listen(protocol: Protocol, port: number, handle: Handle): Promise<Listening> {
   const tls = protocol === 'https1' || protocol === 'h2' ? await certificate() : undefined;
-  /** By the client's port, which is all that HTTP/2 and TLS let us see of the socket below them. */
+  /** By the client's port, which is all that HTTP/2 and TLS reveal of the socket below them. */
   const sockets = new Map<number, Connection>();
   const server = create(protocol, tls, (request, response) => {
     const connection = sockets.get(request.socket.remotePort ?? 0);
@@ -34,10 +34,10 @@ export async function listen(protocol: Protocol, port: number, handle: Handle): 
     const client = socket.remotePort ?? 0;
     sockets.set(client, { tcp: socket });
     socket.once('close', () => {
-      // The client's system may have given the port to another connection by now.
+      // By now, the client's system may have reused the port for another connection.
       if (sockets.get(client)?.tcp === socket) sockets.delete(client);
     });
-    // Clients that go away, and our own cuts, are errors to the layers above, which have ended their responses by then.
+    // Departing clients and our own cuts surface as errors here; the layers above have already ended their responses.
     socket.on('error', () => {});
   });
   server.on('secureConnection', (socket: TLSSocket) => {

@@ -5,12 +5,12 @@ import type { PrefillDialect, Script } from './script.ts';
 export type Situation =
   | { readonly kind: 'original' }
   | { readonly kind: 'prefill'; readonly prefix: string; readonly reasoning?: string }
-  /** `anchor`: the words that it quotes. */
+  /** `anchor`: the words that the nudge quotes. */
   | { readonly kind: 'nudge'; readonly prefix: string; readonly anchor: string };
 
 /**
- * A prefill ends with an assistant message. A nudge ends with a user message after an assistant message that says
- * what the script begins with. Everything else is an original request, or its replay.
+ * A prefill ends with an assistant message. A nudge ends with a user message after an assistant message that starts the
+ * script's text. Anything else is an original request, or its replay.
  */
 export function situationOf(request: CompletionRequest, script: Script): Situation {
   const last = request.messages.at(-1);
@@ -25,7 +25,7 @@ export function situationOf(request: CompletionRequest, script: Script): Situati
     : { kind: 'original' };
 }
 
-/** The first string in JSON's quotes; empty if there is none. */
+/** The first JSON string in a text; empty if there is none. */
 function quotedIn(text: string): string {
   const quoted = /"(?:[^"\\]|\\.)*"/.exec(text)?.[0];
   return quoted === undefined ? '' : JSON.parse(quoted);
@@ -37,7 +37,7 @@ export const scriptReasoning = (script: Script): string =>
 export const scriptText = (script: Script): string =>
   script.parts.map((part) => ('text' in part ? part.text : '')).join('');
 
-/** Whether the trailing assistant message carries what this dialect needs to continue it. */
+/** Whether the trailing assistant message has what this dialect needs to continue it. */
 export function isPrefill(request: CompletionRequest, dialect: PrefillDialect, path: string): boolean {
   if (typeof dialect === 'function') return dialect(request, path);
   const last = request.messages.at(-1);

@@ -7,16 +7,16 @@ const KEEP_ALIVE = Buffer.from(': keep-alive\n\n');
 const ANTHROPIC_PING = Buffer.from('event: ping\ndata: {"type": "ping"}\n\n');
 const EVENT_STREAM = { 'content-type': 'text/event-stream; charset=utf-8', 'cache-control': 'no-cache' };
 
-/** What the provider does to its connection, in order. An answer without a `head` never gets that far. */
+/** What the provider does to its connection, in order. An answer without a `head` fails before its headers. */
 export type Step =
   | { readonly kind: 'head'; readonly status: number; readonly headers: Readonly<Record<string, string>> }
-  /** One event, or what is left of one beside a cut. */
+  /** One event, or the part of one next to a cut. */
   | { readonly kind: 'send'; readonly bytes: Buffer }
-  /** Stay connected for `for_ms` or, without it, until the client leaves; `sign` is sent every so often. */
+  /** Stays connected for `for_ms`, or else until the client leaves. Sends `sign` every `every_ms`. */
   | { readonly kind: 'hold'; readonly sign?: Buffer; readonly every_ms: number; readonly for_ms?: number }
-  /** Announce the end of the HTTP/2 session and continue the stream. */
+  /** Announces the end of the HTTP/2 session; the stream continues. */
   | { readonly kind: 'goaway' }
-  /** End the body properly. */
+  /** Ends the body properly. */
   | { readonly kind: 'end' }
   | { readonly kind: 'cut'; readonly how: Cut };
 
@@ -28,7 +28,7 @@ export const isStreamFault = (fault: Fault): fault is StreamFault =>
 
 const END: Step = { kind: 'end' };
 
-/** A stream, or what follows some byte of it. */
+/** A stream, or what follows one of its bytes. */
 interface Pieces extends Pick<EventStream, 'finished_after'> {
   readonly events: readonly (string | Buffer)[];
 }
@@ -99,7 +99,7 @@ function hold(fault: Hold, envelope: Envelope, wire: ProviderWire): Step {
   return { kind: 'hold', sign: fault.kind === 'comments' ? KEEP_ALIVE : ping, every_ms, ...lasting };
 }
 
-/** Faults that write whole lines of their own, which would be lost within a half-written event. */
+/** Whether a fault writes whole lines of its own, which would be lost within a half-written event. */
 const speaks = ({ kind }: StreamFault): boolean =>
   /^(error|finish)_/.test(kind) ||
   ['comments', 'pings', 'malformed_event', 'done_without_finish'].includes(kind);

@@ -10,10 +10,10 @@ export interface Sent {
   bytes: number;
 }
 
-/** Waits until the next `length` bytes are there to be sent. False if they will never be. */
+/** Waits until the next `length` bytes can be sent. Resolves with `false` if they never can. */
 export type Gate = (length: number) => Promise<boolean>;
 
-/** Performs the steps. True if the answer was told to its proper end. */
+/** Performs the steps. Resolves with `true` if the answer reached its proper end. */
 export async function tell(
   steps: readonly Step[],
   channel: Channel,
@@ -66,12 +66,12 @@ async function hold(step: Extract<Step, { kind: 'hold' }>, channel: Channel): Pr
   if (!step.sign) return step.for_ms === undefined ? channel.untilGone() : channel.wait(step.for_ms);
   while (!channel.gone && performance.now() < until_ms) {
     await channel.write(step.sign);
-    // Writing may take longer than was left.
+    // The write may take longer than the time that was left.
     await channel.wait(Math.max(0, Math.min(step.every_ms, until_ms - performance.now())));
   }
 }
 
-/** The same bytes with every `send` one write. */
+/** The same bytes, with one `send` per write. */
 function inWrites(steps: readonly Step[], write: NonNullable<Pace['write']>): readonly Step[] {
   if (write === 'event') return steps;
   if (write === 'whole') return merged(steps);
@@ -82,7 +82,7 @@ function inWrites(steps: readonly Step[], write: NonNullable<Pace['write']>): re
   );
 }
 
-/** Neighbouring sends as one, which is then one write. */
+/** Merges neighbouring sends into one write. */
 function merged(steps: readonly Step[]): Step[] {
   const all: Step[] = [];
   let pending: Buffer[] = [];

@@ -3,7 +3,7 @@ import type { Provider } from './provider.ts';
 import { completionRequest } from './request.ts';
 import type { Plan } from './script.ts';
 
-/** The body that the provider's last request would have got without a fault, byte for byte. */
+/** The body that the provider's last request would have received without a fault, byte for byte. */
 export function uncutBytes(provider: Provider, plan: Plan): Buffer {
   const last = provider.requests.at(-1);
   const request = completionRequest(last?.body);

@@ -19,7 +19,7 @@ const QUESTION = { messages: [{ role: 'user' as const, content: 'Tell me.' }] };
 const BEGUN = 'Kelp holds fast ';
 const WHOLE = `${BEGUN}to rock.`;
 
-/** A provider whose first stream breaks off, a deployment of Azure for one model, and a replica before both. */
+/** A provider whose first stream breaks off, an Azure deployment for one model, and a replica in front of both. */
 async function start() {
   const asked: Asked[] = [];
   const provider = await startProvider(async (request, response) => {

@@ -14,7 +14,7 @@ interface Answer {
   readonly body: string;
 }
 
-/** A replica with a key of its own before a provider that lets any page in. */
+/** A replica with its own key, in front of a provider that allows every origin. */
 async function deploy(listen: Record<string, unknown> = {}) {
   const asked: (string | undefined)[] = [];
   const url = await startProvider(({ method }, response) => {
@@ -33,7 +33,7 @@ async function deploy(listen: Record<string, unknown> = {}) {
   return { replica, asked };
 }
 
-/** As a browser does, which sets headers that `fetch` does not let a test set. */
+/** Sends headers that browsers set but `fetch` doesn't let a test set. */
 const ask = (
   { api }: Replica,
   method: string,
@@ -57,7 +57,7 @@ const json = { 'content-type': 'application/json' };
 describe('a page of another origin', () => {
   const requests: readonly (readonly [string, string, Record<string, string>, string])[] = [
     ['POST', CHAT, json, BODY],
-    // What a page may send without a preflight.
+    // Requests that a page may send without a preflight.
     ['POST', CHAT, { 'content-type': 'text/plain' }, BODY],
     ['GET', '/v1/models', {}, ''],
     ['GET', '/holdfast/v1/runs', { authorization: 'Bearer of the client' }, ''],

@@ -41,7 +41,7 @@ const ask = (
 
 const codeOf = ({ status, body }: Answer) => [status, body === '' ? '' : JSON.parse(body).error?.code];
 
-/** A replica with a key of its own before a provider that answers with one short stream, or one document. */
+/** A replica with its own key, in front of a provider that answers with one short stream, or one document. */
 async function deploy(tree: Record<string, unknown> = {}, parts: ReplicaParts = { relay }) {
   const asked: { readonly url: string | undefined; readonly headers: IncomingHttpHeaders }[] = [];
   const root = await startProvider((request, response) => {
@@ -75,7 +75,7 @@ async function deploy(tree: Record<string, unknown> = {}, parts: ReplicaParts = 
 
 const RESUME = '/holdfast/v1/runs/run_AAAAAAAAAAAAAAAAAAAAAA/resume';
 
-/** Of a client that brings a run whole, which nothing was delivered of. */
+/** For a client that brings its whole request, and has received nothing. */
 const resumeBodyFor = (model: string): string =>
   JSON.stringify({ cursor: 0, tail: [], request: { path: CHAT, body: bodyFor(model) } });
 

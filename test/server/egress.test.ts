@@ -22,13 +22,13 @@ const DATA = { 'content-type': 'text/event-stream' };
 
 interface Seen {
   readonly version: string;
-  /** The common name of the certificate that the connection shows. */
+  /** The common name of the client's certificate. */
   readonly client: unknown;
 }
 
 type SecureOptions = Pick<http2.SecureServerOptions, 'requestCert' | 'ca'>;
 
-/** A provider with TLS whose first answer stays open after its beginning, until `onBegun` ends the connection. */
+/** A TLS provider whose first answer stays open after its beginning, until `onBegun` ends the connection. */
 async function startSecure(onBegun: () => void = () => {}, options: SecureOptions = {}, version = 2) {
   const seen: Seen[] = [];
   const listener = (request: IncomingMessage, response: ServerResponse) => {
@@ -41,7 +41,7 @@ async function startSecure(onBegun: () => void = () => {}, options: SecureOption
     else response.end(`${chunkEvent({}, 'stop')}data: [DONE]\n\n`);
   };
   const secure = { cert, key, ...options };
-  // What HTTP/2 hands over has all that is used of it here.
+  // The HTTP/2 compatibility API has everything that the listener uses.
   const server = version === 2 ? http2.createSecureServer(secure) : https.createServer(secure);
   server.on('request', listener);
   server.listen(0, '127.0.0.1');
@@ -50,7 +50,7 @@ async function startSecure(onBegun: () => void = () => {}, options: SecureOption
   return { base_url: `https://127.0.0.1:${(server.address() as AddressInfo).port}/v1`, seen };
 }
 
-/** Paths of these files. */
+/** Writes these files, and returns their paths. */
 function files<Name extends string>(contents: Readonly<Record<Name, string>>): Record<Name, string> {
   const directory = mkdtempSync(join(tmpdir(), 'holdfast-egress-'));
   onTestFinished(() => rmSync(directory, { recursive: true }));

@@ -12,7 +12,7 @@ const STARS = (credential: string) => '*'.repeat(credential.length);
 
 type Listener = (request: IncomingMessage, response: ServerResponse) => void;
 
-/** A provider that repeats whatever credential it was sent, in the way that `listener` has for it. */
+/** A replica in front of a provider that repeats the credential it received, in the way that `listener` implements. */
 async function deploy(
   listener: Listener,
   upstream: Record<string, unknown> = { api_key: KEY },
@@ -45,7 +45,7 @@ const chat = ({ api }: Replica, more: object = { stream: true }) =>
     body: JSON.stringify({ model: 'gpt-4o', messages: [{ role: 'user', content: 'hi' }], ...more }),
   });
 
-/** How a client can ask, and which of them are passed through. */
+/** The kinds of requests a client can make; the last two are passed through. */
 const ASKS: readonly (readonly [string, (replica: Replica) => Promise<Response>])[] = [
   ['a stream', (replica) => chat(replica)],
   ['a document', (replica) => chat(replica, {})],

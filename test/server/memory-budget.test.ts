@@ -9,14 +9,14 @@ import { type Replica, startReplica, upstreamsAt } from '../replica.ts';
 const MB = 1_048_576;
 const LIMITS = { memory_bytes: 16 * MB };
 const REQUEST = { model: 'gpt-4o', stream: true, messages: [{ role: 'user', content: 'hi' }] };
-/** Of that many bytes, of which three times as many are held. */
+/** A body of about `bytes` bytes. The replica holds three times as many for it. */
 const bodyOf = (bytes: number): string => JSON.stringify({ ...REQUEST, user: 'u'.repeat(bytes) });
 
 const chunk = (text: string) =>
   `data: ${JSON.stringify({ id: 'c', object: 'chat.completion.chunk', created: 1, model: 'gpt-4o', choices: [{ index: 0, delta: { content: text }, finish_reason: null }] })}\n\n`;
 const FINISH = `data: ${JSON.stringify({ id: 'c', object: 'chat.completion.chunk', created: 1, model: 'gpt-4o', choices: [{ index: 0, delta: {}, finish_reason: 'stop' }] })}\n\ndata: [DONE]\n\n`;
 
-/** A replica in front of a provider that says one word, and ends the answers on demand. */
+/** A replica in front of a provider that says one word, and ends its answers on demand. */
 async function deploy(limits: Record<string, unknown> = {}) {
   const end = Promise.withResolvers<void>();
   const provider = await startProvider(async (request, response) => {
@@ -40,7 +40,9 @@ const post = ({ api }: Replica, body: string, headers: Record<string, string> = 
     body,
   });
 
-/** Without a length, in pieces. Resolves with the answer, which may come before the last piece is sent. */
+/**
+ * Sends the body in pieces, without a length. Resolves with the answer, which may come before the last piece is sent.
+ */
 const postInPieces = ({ api }: Replica, body: string, pieces: number) =>
   new Promise<{ readonly status: number | undefined; readonly body: string }>((resolve, reject) => {
     const headers = { 'content-type': 'application/json' };
@@ -57,7 +59,7 @@ const postInPieces = ({ api }: Replica, body: string, pieces: number) =>
     request.end();
   });
 
-/** Reads nothing before all of the body is sent. Rejects where that, or then the answer, is cut off by a reset. */
+/** Sends the whole body before it reads anything. Rejects if a reset cuts off the body or the answer. */
 const sendThenRead = ({ api }: Replica, body: Buffer) =>
   new Promise<string>((resolve, reject) => {
     const { hostname, port } = new URL(api);
@@ -71,7 +73,7 @@ const sendThenRead = ({ api }: Replica, body: Buffer) =>
     ];
     let answer = '';
     socket.write(`${head.join('\r\n')}\r\n\r\n`);
-    // By then it is refused.
+    // The replica has refused the request by then.
     setTimeout(() => {
       socket.write(body, () => {
         socket.on('data', (piece) => {
@@ -98,7 +100,7 @@ describe('when memory is used up', () => {
     await expectExhausted(await post(replica, bodyOf(MB)));
     const pieces = await postInPieces(replica, bodyOf(2 * MB), 100);
     expect([pieces.status, pieces.body]).toEqual([503, expect.stringContaining('memory_exhausted')]);
-    // What is small still has room.
+    // There is still room for small requests.
     const small = await post(replica, bodyOf(10));
     expect(small.status).toBe(200);
     const { body } = await fetch(`${replica.admin}/metrics`).then(async (answer) => ({
@@ -121,7 +123,7 @@ describe('when memory is used up', () => {
     const second = await post(replica, bodyOf(Math.floor(5.26 * MB)));
     expect([first.status, second.status]).toEqual([200, 200]);
     await expectExhausted(await fetch(`${replica.api}/holdfast/v1/runs/${run}/stream`));
-    // It only says how far the run is, and holds nothing.
+    // The status of a run takes no memory.
     expect((await fetch(`${replica.api}/holdfast/v1/runs/${run}`)).status).toBe(200);
     await expectExhausted(await post(replica, bodyOf(10)));
     endAnswers();
@@ -182,7 +184,7 @@ describe('memory is given back', () => {
     const request = httpRequest(`${replica.api}/v1/chat/completions`, { method: 'POST', headers });
     request.on('error', () => {});
     request.write('u'.repeat(MB));
-    // Counted as they come: that more is announced holds nothing.
+    // Only bytes that have arrived count, not those announced.
     await heldBy(replica).toBe(3 * MB);
     request.destroy();
     await heldBy(replica).toBe(0);

@@ -6,9 +6,9 @@ import { startProvider } from '../http-peer.ts';
 import { type Replica, startReplica, upstreamsAt } from '../replica.ts';
 
 const [ISSUER, AUDIENCE] = ['https://login.example.com', 'holdfast'];
-/** Longer than a replica takes a key that it does not find for one that does not exist. */
+/** Longer than a replica remembers that a key doesn't exist. */
 const COOLDOWN_MS = 10_000;
-/** Longer than it takes keys for those in use. */
+/** Longer than a replica trusts a key set without fetching it again. */
 const KEYS_MS = 700_000;
 
 type KeyPair = Awaited<ReturnType<typeof generateKeyPair>>;
@@ -25,7 +25,7 @@ const newKeys = (algorithm: string) => generateKeyPair(algorithm, { extractable:
 
 type KeyServer = Awaited<ReturnType<typeof serveKeys>>['set'];
 
-/** A key set at a URL. What the set has besides is what it answers with instead. */
+/** Serves a key set at a URL. The other fields of `set` change how it answers. */
 async function serveKeys(keys: Record<string, KeyPair>) {
   const set = { keys, fetched: 0, status: 200, text: '', hangs: false };
   const root = await startProvider(async (_request, response) => {
@@ -39,7 +39,7 @@ async function serveKeys(keys: Record<string, KeyPair>) {
   return { set, url: `${root}/keys` };
 }
 
-/** A replica that knows owners by their `sub`, and a provider that takes any key. */
+/** A replica that identifies owners by their `sub`, and a provider that accepts any key. */
 async function deploy(owner: Record<string, unknown> = {}, upstream: Record<string, unknown> = {}) {
   const { set, url } = await serveKeys({ first: first as KeyPair });
   const asked: IncomingHttpHeaders[] = [];
@@ -70,7 +70,7 @@ interface Signing {
 
 let serial = 0;
 
-/** No two are the same. */
+/** Every token is unique. */
 function tokenOf(claims: Record<string, unknown>, { by, header, expires_s = 3600 }: Signing = {}) {
   serial += 1;
   const now_s = Math.floor(Date.now() / 1000);
@@ -221,7 +221,7 @@ it('a request without a token in Authorization is refused', async () => {
     });
   const messages = await fetch(`${replica.api}/v1/messages`, { method: 'POST', body: '{}' });
   expect(await refusalOf(messages)).toMatchObject({ status: 401, type: 'authentication_error' });
-  // The provider's key may come besides.
+  // The provider's key may accompany the token.
   expect((await runAt(replica, '', { ...bearer(token), 'x-api-key': 'sk-1' })).status).toBe(200);
 });
 

@@ -8,7 +8,7 @@ const [TOKEN, OTHER] = ['hf-0123456789abcdef', 'hf-fedcba9876543210'];
 
 type Sent = Record<string, string>;
 
-/** A replica behind a front that says who the user is, and a provider that takes any key. */
+/** A replica behind a front end that names the user in a header, and a provider that accepts any key. */
 async function deploy(tree: Record<string, unknown> = {}) {
   const asked: IncomingHttpHeaders[] = [];
   const root = await startProvider((request, response) => {

@@ -11,7 +11,7 @@ const STREAM = {
   body: JSON.stringify({ model: 'gpt-4o', stream: true, messages: [{ role: 'user', content: 'hello' }] }),
 };
 
-/** A replica whose runs end when they are told to, or when their client goes. */
+/** A replica whose runs end on demand, or when their client leaves. */
 async function startHeldReplica(limits: Record<string, number> = {}) {
   const started = Promise.withResolvers<{ run: Run; client: Client; end: () => void }>();
   const replica = await startReplica({ ...UPSTREAM, limits }, async (run, client) => {

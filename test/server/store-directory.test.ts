@@ -6,7 +6,7 @@ import { segmentName } from '../../src/checkpoint/file/names.ts';
 import { fileStoreDirectory, stateDirectory } from '../../src/server/store-directory.ts';
 import { temporaryDirectory } from '../checkpoint/fixtures.ts';
 
-/** As if this process ran in a directory of its own, which it returns. */
+/** Makes this process appear to run in a new directory, and returns that. */
 function inDirectory(): string {
   const directory = temporaryDirectory();
   const cwd = vi.spyOn(process, 'cwd').mockReturnValue(directory);

@@ -12,7 +12,7 @@ interface Asked {
 const DEPLOYMENT = '/openai/deployments/gpt-4o';
 const SAID = 'Kelp holds fast to rock.';
 
-/** A provider whose first stream breaks off, and a replica in front of it whose upstream has these settings besides. */
+/** A provider whose first stream breaks off, and a replica in front of it with additional upstream settings. */
 async function start(upstream: object) {
   const asked: Asked[] = [];
   const provider = await startProvider((request, response) => {

@@ -5,16 +5,17 @@ import { YOUNG_GENERATION_BYTES } from '../../src/server/young-generation.ts';
 const MODULE = new URL('../../src/server/young-generation.ts', import.meta.url).href;
 
 interface Sizes {
-  /** Bytes when the process begins. */
+  /** Bytes when the process starts. */
   readonly before: number;
-  /** Bytes right after each of a few collections, once much has survived those before. */
+  /** Bytes right after each of a few collections, once much has survived earlier ones. */
   readonly settled: readonly number[];
 }
 
 /**
- * The sizes of the space for short-lived objects, in a process of its own. They are read right after a collection, because
- * V8 lets that space run over its size while it marks the heap. One reading is not enough: V8 also shrinks the space after
- * a collection when the program has allocated little in the meantime, as it does on a busy machine, and then lets it grow again.
+ * Measures the space for short-lived objects in a separate process. It reads the sizes right after a collection,
+ * because V8 lets the space exceed its limit while it marks the heap. One reading isn't enough: V8 also shrinks the
+ * space after a collection if the program has allocated little in the meantime, as happens on a busy machine, and then
+ * lets it grow again.
  */
 function sizes(isBounded: boolean): Sizes {
   const program = `

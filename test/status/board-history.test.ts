@@ -18,7 +18,7 @@ describe('the last quarter of an hour', () => {
     expect(failed.slice(-3)).toEqual([0, 0, 1]);
     expect(sum(rescued)).toBe(0);
 
-    // Of the two slots that have any, the first has gone by and then the second.
+    // Two slots have counts: the first one drops out, then the second one.
     now_ms += 810_000;
     expect(sum(history.read().begun)).toBe(3);
     now_ms += 30_000;

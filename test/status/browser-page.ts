@@ -3,7 +3,7 @@ import { createRequire } from 'node:module';
 import { expect, onTestFinished } from 'vitest';
 import { openPage, type Page } from '../e2e/browser/chromium.ts';
 
-/** For whatever a page has to come to, on a machine with much else to do. */
+/** The longest that a page may take for a change, even on a busy machine. */
 const CHANGE_MAX_MS = 60_000;
 
 const KEYS = {
@@ -21,7 +21,7 @@ export interface AxeViolation {
   readonly nodes: readonly { readonly html: string; readonly failureSummary?: string }[];
 }
 
-/** A page in a browser, as a user sees it and operates it by keyboard. */
+/** A page in a browser, seen as a user sees it and operated by keyboard. */
 export class BrowserPage {
   readonly #page: Page;
 
@@ -48,12 +48,12 @@ export class BrowserPage {
     return opened;
   }
 
-  /** What its console has shown in red. */
+  /** The errors on its console. */
   get errors(): readonly string[] {
     return this.#page.errors;
   }
 
-  /** The value of an expression there, once it is settled. */
+  /** The value of an expression on the page, once it has settled. */
   async read<Value>(expression: string): Promise<Value> {
     const answer = await Promise.race([
       this.#page.command('Runtime.evaluate', { expression, awaitPromise: true, returnByValue: true }),
@@ -71,12 +71,12 @@ export class BrowserPage {
     return this.read(`document.querySelector(${JSON.stringify(selector)})?.textContent`);
   }
 
-  /** Resolves when an expression there has this value. */
+  /** Resolves once an expression on the page has this value. */
   async until(expression: string, value: unknown = true): Promise<void> {
     await expect.poll(() => this.read(expression), { timeout: CHANGE_MAX_MS }).toEqual(value);
   }
 
-  /** Types into what has the focus. */
+  /** Types into the focused element. */
   async type(text: string): Promise<void> {
     await this.#page.command('Input.insertText', { text });
   }
@@ -85,7 +85,7 @@ export class BrowserPage {
     await this.#page.command('Page.reload');
   }
 
-  /** Puts what was copied into what has the focus. */
+  /** Pastes the clipboard into the focused element. */
   async paste(): Promise<void> {
     const event = { key: 'v', code: 'KeyV', windowsVirtualKeyCode: 86, modifiers: 2, commands: ['paste'] };
     await this.#page.command('Input.dispatchKeyEvent', { type: 'keyDown', ...event });
@@ -98,7 +98,7 @@ export class BrowserPage {
     await this.#page.command('Input.dispatchKeyEvent', { type: 'keyUp', ...event });
   }
 
-  /** Presses Tab until the element is reached; throws if it cannot be. */
+  /** Presses Tab until the element has the focus; throws if it can't be reached. */
   async tabTo(selector: string): Promise<void> {
     for (let count = 0; count < 100; count++) {
       await this.press('Tab');
@@ -107,18 +107,18 @@ export class BrowserPage {
     throw new Error(`the keyboard does not get to ${selector}`);
   }
 
-  /** As the system of its user has it. */
+  /** Sets the colour scheme that the user's system prefers. */
   async prefer(scheme: 'light' | 'dark'): Promise<void> {
     const features = [
       { name: 'prefers-color-scheme', value: scheme },
-      // Colours are to be those that they come to.
+      // Without transitions, colours are final at once.
       { name: 'prefers-reduced-motion', value: 'reduce' },
     ];
     await this.#page.command('Emulation.setEmulatedMedia', { features });
     await this.until(`matchMedia('(prefers-color-scheme: ${scheme})').matches`);
   }
 
-  /** What axe-core has against it. */
+  /** The accessibility violations that axe-core finds. */
   async violations(): Promise<readonly AxeViolation[]> {
     const { source } = createRequire(import.meta.url)('axe-core') as { source: string };
     await this.read(`${source}; undefined`);

@@ -16,25 +16,25 @@ const RATE_LIMITED = { error: { message: 'Too many requests.', type: 'rate_limit
 const TOOL = { id: 'call_1', name: 'look_up_the_tide', arguments: '{"port":"Brest"}' };
 const SETTLED = { text: 'I look it up. ' };
 
-/** The model of a run says how it ends. */
+/** A run's model determines how the run ends. */
 export const MODELS = {
   long: ['gpt-5-mini', 'llama-4-70b', 'mistral-large', 'claude-sonnet-4-5'],
-  /** The same, and faster. */
+  /** Like `long`, but faster. */
   talks: ['command-a', 'grok-5', 'nova-pro', 'phi-5'],
   /** Cut in the middle, and continued. */
   cut: 'gpt-5',
-  /** Cut twice, continued each time, and still at it. */
+  /** Cut twice, continued each time, and still running. */
   rescued: 'kimi-k3',
-  /** Cut, and then told to wait. */
+  /** Cut, and then rate limited. */
   waits: 'qwen-3-235b',
   complete: 'gpt-5-nano',
-  /** Takes a second or so. */
+  /** Takes about a second. */
   paced: 'gpt-5-micro',
   recovered: 'llama-4-scout',
   salvaged: 'mistral-small',
   failed: 'deepseek-v4',
   refused: 'o9-preview',
-  /** Its first target is not there. */
+  /** Its first target is unreachable. */
   elsewhere: 'gemma-4-27b',
 } as const;
 
@@ -43,7 +43,7 @@ const SCRIPTS: Readonly<Record<string, Plan>> = {
   ...Object.fromEntries(MODELS.long.map((model) => [model, NEVER_ENDING])),
   [MODELS.cut]: { ...NEVER_ENDING, delay_ms: 400, faults: [{ kind: 'reset', at: { event: 4 } }] },
   [MODELS.rescued]: {
-    // It never says the same, so that there is one way to join it.
+    // The text never repeats itself, so there is only one way to join it.
     parts: [{ text: Array.from({ length: 400 }, (_, nth) => `Wave ${nth} comes in. `).join('') }],
     delay_ms: 250,
     faults: [
@@ -88,7 +88,7 @@ const SCRIPTS: Readonly<Record<string, Plan>> = {
   },
 };
 
-/** A replica, a provider that misbehaves, and as many clients as are wanted. All end with the test. */
+/** A replica, a provider that misbehaves, and any number of clients. All of them end with the test. */
 export class Crowd {
   readonly holdfast: HoldfastProcess;
   #asked = 0;
@@ -97,7 +97,7 @@ export class Crowd {
     this.holdfast = holdfast;
   }
 
-  /** `tree` is laid over the configuration. */
+  /** `tree` is merged over the configuration. */
   static async start(tree: Record<string, unknown> = {}): Promise<Crowd> {
     const provider: Provider = await startProvider({ scripts: SCRIPTS, record: false });
     onTestFinished(() => provider.close());
@@ -112,7 +112,7 @@ export class Crowd {
         { model: MODELS.waits, targets: [{ upstream: 'primary' }] },
         { model: '*', targets: [{ upstream: 'primary' }, { upstream: 'backup' }] },
       ],
-      // The provider is a part of the test, and has a thousand others to answer.
+      // The provider runs within the test, and has a thousand other requests to answer.
       clocks: { connect_ms: 120_000, first_byte_ms: 120_000, first_token_ms: 120_000 },
       recovery: { backoff_ms: 100, backoff_max_ms: 800, retry_after_max_s: 600 },
       limits: { runs_per_owner: 10_000, drain_ms: 1 },
@@ -123,14 +123,14 @@ export class Crowd {
     return new Crowd(holdfast);
   }
 
-  /** Begins runs whose answers only the machine reads; resolves when each of them has begun to answer. */
+  /** Begins runs whose answers are read and discarded; resolves once each of them has begun to answer. */
   async begin(model: string, count = 1): Promise<readonly BegunRun[]> {
     return await Promise.all(
       Array.from({ length: count }, () => this.#begin(model, `question ${this.#asked++}`)),
     );
   }
 
-  /** The step of a task that asks this model the n-th question of the task. */
+  /** Makes a step of a task: asks this model the task's n-th question. */
   step(
     model: string,
     nth: number,
@@ -164,7 +164,7 @@ export class Crowd {
 
 interface StepOrigin {
   readonly session?: string;
-  /** The task that its task is a part of. */
+  /** The parent of the step's task. */
   readonly parent?: string;
 }
 
@@ -172,6 +172,6 @@ export interface BegunRun {
   readonly status: number;
   readonly run: string;
   readonly ended: Promise<void>;
-  /** Which cancels it. */
+  /** Leaves the run, which cancels it. */
   leave(): void;
 }

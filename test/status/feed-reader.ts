@@ -1,16 +1,16 @@
 import { onTestFinished } from 'vitest';
 
-/** The events of `GET /runs/events`, as they come. */
+/** The events of `GET /runs/events` as they arrive. */
 export interface Feed {
   readonly status: number;
   readonly headers: Headers;
-  /** All of it so far. */
+  /** Everything received so far. */
   readonly text: string;
-  /** Resolves when the other side has ended it. */
+  /** Resolves once the other side has ended the feed. */
   readonly ended: Promise<void>;
-  /** The next event, which has to be of this name. */
+  /** The next event, which must have this name. */
   next<Data>(event: string): Promise<Data>;
-  /** The next event of this name that `isWanted`; others are skipped. */
+  /** The next event with this name that `isWanted` accepts; skips others. */
   until<Data>(event: string, isWanted: (data: Data) => boolean): Promise<Data>;
   close(): void;
 }
@@ -28,7 +28,7 @@ export async function openFeed(admin: string, inTest = true): Promise<Feed> {
     for await (const bytes of response.body?.pipeThrough(new TextDecoderStream()) ?? []) {
       text += bytes;
       rest += bytes;
-      // Not every piece of a large snapshot is looked through from its beginning.
+      // Avoid searching a large snapshot from its beginning for every piece.
       if (!/\n\n|^\n/.test(bytes)) continue;
       const blocks = rest.split('\n\n');
       rest = blocks.pop() ?? '';

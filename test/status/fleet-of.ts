@@ -13,7 +13,7 @@ interface Member {
   readonly sign?: () => Sign;
 }
 
-/** A replica as the others of its fleet know it. */
+/** A replica as the others in its fleet know it. */
 export const fleetOf = ({ notes, time, name, isShared = true, sign }: Member): Fleet =>
   new Fleet({
     notes,

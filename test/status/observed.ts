@@ -4,7 +4,7 @@ import { systemTime, type Time } from '../../src/lib/time.ts';
 import type { ObservedRun } from '../../src/proxy/run/context/run-observer.ts';
 import type { RunBoard } from '../../src/status/run-board.ts';
 
-/** A time of day that stands still until it is told otherwise. */
+/** A clock whose time of day changes only on demand. */
 export class StandingTime implements Time {
   wall_ms = 1_700_000_000_000;
   readonly now = systemTime.now;
@@ -12,7 +12,7 @@ export class StandingTime implements Time {
   readonly wall = (): number => this.wall_ms;
 }
 
-/** What an answer has come to, as a test sets it. */
+/** How far an answer has got, as a test sets it. */
 export interface Answer {
   characters: number;
   tool_calls: number;
@@ -42,7 +42,7 @@ export const RESET: ObservedInterruption = {
   evidence: { kind: 'transport', code: 'ECONNRESET' },
 };
 
-/** A run that the board must have taken. */
+/** Begins a run that the board must accept. */
 export function begin(board: RunBoard, changes: Partial<ObservedRun> = {}) {
   const observed = observedRun(changes);
   const watch = board.begin(observed);

@@ -8,7 +8,7 @@ import { Crowd, MODELS } from './crowd.ts';
 import { openFeed } from './feed-reader.ts';
 
 const LIVE = 1000;
-/** Given a directory, the tests leave there what the documentation shows. */
+/** A directory for the screenshots of the documentation; without one, the tests take none. */
 const SCREENSHOTS = process.env.HOLDFAST_SCREENSHOTS;
 const LIMIT_MS = 240_000;
 
@@ -16,7 +16,7 @@ const PHONE = { width: 390, height: 844 };
 
 const chromium = await chromiumCommand();
 
-/** 1,000 live runs, and some that have ended, of everything that can become of one. */
+/** 1,000 live runs, and some that have ended in every possible way. */
 async function startCrowd(): Promise<Crowd> {
   const crowd = await Crowd.start();
   const ended = [
@@ -50,7 +50,7 @@ async function startCrowd(): Promise<Crowd> {
   return crowd;
 }
 
-/** Three tasks; one of them begun again, in the middle of its sixth step. */
+/** Three tasks; one of them was started again, and is in the middle of its sixth step. */
 async function startTasks(): Promise<Crowd> {
   const crowd = await Crowd.start();
   const task = 'invitations-2026-11';
@@ -78,7 +78,7 @@ const FAMILY: readonly (readonly [task: string, steps: number, parent?: string])
   ['translate-it', 1, 'a task of another replica'],
 ];
 
-/** An agent with sub-agents, one of which has sub-agents of its own, and others. */
+/** An agent with sub-agents, one of which has its own, and other tasks. */
 async function startFamily(): Promise<Crowd> {
   const crowd = await Crowd.start({ status_page: { content: true } });
   for (const [task, steps, parent] of FAMILY) {
@@ -187,7 +187,7 @@ if ('missing' in chromium) {
         page.read(`[...document.querySelectorAll("#run-axis ${selector}")].map((each) => each.${property})`);
       expect(await all('.lane', 'dataset.outcome')).toEqual(['interrupted', 'interrupted', 'answering']);
       expect(await all('.gap-mark', 'dataset.kind')).toEqual(['healed', 'healed']);
-      // How the last attempt was joined is known once it has ended.
+      // The seam of the last attempt is known only once the attempt has ended.
       expect(await all('.seam-mark', 'dataset.seam')).toEqual([
         expect.stringMatching(/exact|anchored/),
         'pending',
@@ -198,7 +198,7 @@ if ('missing' in chromium) {
         'continues · answering…',
       ]);
       expect(await page.text('#replica')).toBe('brest-1');
-      // Without a trace of the run there is no link to it.
+      // Without a trace of the run, there is no link to one.
       const links =
         '[...document.querySelectorAll("#links a")].map(({ textContent, href }) => [textContent, href])';
       expect(await page.read(links)).toEqual([['Log', `https://logs.example.com/?q=${rescued.run}`]]);
@@ -229,7 +229,7 @@ if ('missing' in chromium) {
       const { holdfast, other } = deployment;
       const page = await BrowserPage.open(command, other.adminUrl);
       await page.until(chipsOf('#fleet'), ['serving', 'serving', 'serving']);
-      // Not before: the answer takes three seconds, and a browser may take longer to start.
+      // Start the run only now: the answer takes three seconds, and a browser may take longer to start.
       const client = await beginTalk(deployment, 'What comes after the tide?', RESUMABLE);
       await holdfast.kill('SIGKILL');
       await client.ended();
@@ -322,7 +322,7 @@ if ('missing' in chromium) {
       expect(await page.read('document.activeElement.getAttribute("aria-expanded")')).toBe('true');
       expect(await page.read('location.hash')).toBe(`#${second.run}`);
 
-      // Its run says more, others come and go, and the table is put in another order.
+      // The focus must stay while its run goes further, other runs come and go, and the table is sorted differently.
       const characters = `document.querySelector('tr[data-run="${second.run}"]').cells[6].textContent`;
       const before = await page.read(characters);
       await crowd.begin(MODELS.talks[3], 5);
@@ -337,7 +337,7 @@ if ('missing' in chromium) {
       await page.until('document.querySelectorAll("#runs tbody tr")[6].dataset.run', second.run);
       expect(await page.read(focused)).toBe(second.run);
 
-      // Without its row, it goes to the nearest one.
+      // Once its row is gone, the focus moves to the nearest one.
       second.leave();
       await page.until(`document.querySelector('tr[data-run="${second.run}"]') === null`);
       expect(await page.read(focused)).toBe(third.run);
@@ -365,7 +365,7 @@ if ('missing' in chromium) {
       await page.press('Enter');
       await page.until('document.querySelector("#page-number").textContent', '26–30 of 30');
       await page.until('document.querySelector("#announcer").textContent', 'Runs 26–30 of 30');
-      // It cannot be turned any further, and still has the focus.
+      // The button on the last page does nothing, and keeps the focus.
       await page.press('Enter');
       expect(await page.read(focused)).toBe('next');
       expect(await page.read(rows)).toBe(5);
@@ -374,7 +374,7 @@ if ('missing' in chromium) {
       await page.until(rows, 1);
       await page.type('x');
       await page.until('document.querySelector("#no-runs").textContent', 'No run is like that.');
-      // A page that never stands still can be stopped.
+      // Users can pause a page that would never stand still.
       await page.read(
         'document.querySelector("#find").value = ""; document.querySelector("#find").dispatchEvent(new Event("input"))',
       );
@@ -383,7 +383,7 @@ if ('missing' in chromium) {
       await page.until('document.querySelector("#connection").textContent', 'Paused');
       const [last] = await crowd.begin(MODELS.complete, 1);
       await last?.ended;
-      // An update more has come by then.
+      // Wait until at least one more update has been sent.
       const feed = await openFeed(crowd.holdfast.adminUrl);
       for (let count = 0; count < 3; count++) await feed.until('update', () => true);
       expect(await page.text('#ended-count')).toBe('0');
@@ -456,14 +456,14 @@ if ('missing' in chromium) {
       await page.read('document.querySelector("input[value=tasks]").click()');
       await page.until(taskRows, 3);
       expect(await page.read('document.querySelector("#runs").hidden')).toBe(true);
-      // Names say what their owners do: without status_page.content there are none.
+      // Task names reveal what owners do: without status_page.content, they aren't shown.
       expect(await page.read('document.documentElement.outerHTML.includes("invitations")')).toBe(false);
 
       await page.read(`${busiest}.querySelector("button").focus()`);
       await page.press('Enter');
       await page.until('document.querySelectorAll(".step").length', 6);
       const cells = `[...${busiest}.rows[0].cells].slice(1, 6).map((cell) => cell.textContent)`;
-      // Its last step was cut, and goes on.
+      // Its last step was cut, and continues.
       await page.until(`${cells}[0]`, 'answering');
       const [, steps, recoveries, paid, saved] = await page.read<string[]>(cells);
       expect(steps).toBe('6');
@@ -492,14 +492,14 @@ if ('missing' in chromium) {
         'answering',
         'replay',
       ]);
-      // What is under way grows, and nothing sticks out of the axis.
+      // The running step grows, and nothing exceeds the axis.
       const ends = `[...document.querySelectorAll(".track i")].map((mark) => Math.round(parseFloat(mark.style.insetInlineStart) + parseFloat(mark.style.inlineSize)))`;
       expect(await page.read(`Math.max(...${ends})`)).toBe(100);
       const took = 'document.querySelector(".step:last-child .took").textContent';
       const before = await page.read(took);
       await page.until(`${took} !== ${JSON.stringify(before)}`);
 
-      // A step opens its run, as everywhere.
+      // Clicking a step opens its run.
       await page.press('ArrowDown');
       expect(await page.read('document.activeElement.textContent')).toBe('Step 1');
       for (let count = 0; count < 2; count++) await page.press('ArrowDown');
@@ -514,7 +514,7 @@ if ('missing' in chromium) {
       }
       expect(page.errors).toEqual([]);
 
-      // The same on a phone, by its address, and with names where content is shown.
+      // The same on a phone, opened by its address, with names because content is shown.
       const id = await page.read<string>(`${busiest}.dataset.task`);
       const phone = await BrowserPage.open(command, `${crowd.holdfast.adminUrl}/#${id}`, PHONE);
       await phone.until('document.querySelectorAll(".step").length', 6);
@@ -579,7 +579,7 @@ if ('missing' in chromium) {
         '> write-to-each',
       ];
       const others = ['translate-it', 'a task that is alone'];
-      // The agent comes first: the last step is one of its sub-agents.
+      // The agent comes first, although the last step belongs to one of its sub-agents.
       expect(await page.read(tree)).toEqual([...agents, ...others]);
 
       const tokens = (task: string) =>
@@ -602,7 +602,7 @@ if ('missing' in chromium) {
       expect(await part('translate-it')).toEqual(['part of a task of another replica', true]);
       expect(await page.read('document.querySelectorAll("#tasks [role]").length')).toBe(0);
 
-      // A sub-agent has its own steps, as any other task.
+      // A sub-agent has its own steps, like any other task.
       const letters = `${row('search-the-old-letters')}.querySelector("button").click()`;
       await page.read(letters);
       await page.until('document.querySelectorAll(".step").length', 4);
@@ -615,14 +615,14 @@ if ('missing' in chromium) {
       await page.read(letters);
       await page.until('document.querySelectorAll(".step").length', 0);
 
-      // Siblings are put in order, and stay below their parents.
+      // Sorting reorders siblings, but keeps them below their parents.
       await page.read('document.querySelector("#tasks [data-sort=task]").click()');
       await page.until('document.querySelector("#tasks-caption").textContent', 'Tasks, by task');
       const [agent, find, old, club, write] = agents;
       const sorted = [agent, find, club, old, write];
       expect(await page.read(tree)).toEqual([others[1], ...sorted, others[0]]);
 
-      // Tasks that are parts of each other are parts of none.
+      // Tasks that name each other as parents have no parent.
       await crowd.step(MODELS.long[0], 1, 'hen', { parent: 'egg' });
       await crowd.step(MODELS.long[0], 1, 'egg', { parent: 'hen' });
       await page.until(tree, [others[1], 'egg', 'hen', ...sorted, others[0]]);
@@ -634,7 +634,7 @@ if ('missing' in chromium) {
       const isFolded = 'document.activeElement.getAttribute("aria-expanded")';
       expect(await page.read(isFolded)).toBe('false');
       expect(await tokens('invitations-2026-11')).toEqual([own[0], all[0]]);
-      // The keyboard moves from row to row, past what folds them.
+      // Arrow keys move between rows, past the buttons that fold them.
       await page.read(`${row('invitations-2026-11')}.querySelector(".run").focus()`);
       await page.press('ArrowDown');
       expect(await page.read('document.activeElement.textContent')).toBe('find-the-addresses');
@@ -643,7 +643,7 @@ if ('missing' in chromium) {
       await page.until(taskRows, FAMILY.length + 2);
       expect(await page.read(isFolded)).toBe('true');
 
-      // What is found is shown flat: a task, and those that are a part of it.
+      // Search results are flat: the matching task, and the tasks that are part of it.
       await page.read('document.querySelector("#find").focus()');
       await page.type('ADDRESSES');
       await page.until(taskRows, 3);
@@ -743,7 +743,7 @@ if ('missing' in chromium) {
       await page.until('document.querySelector("#connection").textContent', 'Connection lost, trying again');
       expect(await page.text('#announcer')).toBe('The connection to the replica is lost.');
       expect(await page.read(rows)).toBe(2);
-      // What was heard last is grey, and says from when it is; nothing is called serving any more.
+      // The last known state turns grey and shows its time; nothing is shown as serving any more.
       expect(await page.text('#stale')).toMatch(/What you see is from \d\d:\d\d:\d\d/);
       expect(await page.read('getComputedStyle(document.querySelector(".runs").parentNode).filter')).toBe(
         'grayscale(1)',
@@ -771,7 +771,7 @@ if ('missing' in chromium) {
       expect(await page.read(isWide)).toBe(false);
       expect(await page.violations()).toEqual([]);
 
-      // A card opens where it is, and closes there.
+      // A card opens and closes in place.
       const second = 'document.querySelector("#runs tbody tr:nth-child(2)")';
       await page.read(`${second}.querySelector("button").click()`);
       await page.until(`${second}.querySelectorAll("#detail .lane").length`, 2);

@@ -19,7 +19,7 @@ const TASK = 'a task that says what it is for';
 const PARENT = 'a task that says what it is a part of';
 const KEY = 'a key that says what is bought';
 const QUESTION = 'something that nobody else may know';
-/** Of the answer: text, the name of a tool call's id and an argument. */
+/** Fragments of the answer: text, a tool call's id, and an argument. */
 const SAID = ['w1 ', 'w100', 'call_brest', 'Lorient'];
 const LEASE_MS = 1000;
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { ApiHints, RunStay, RunSummary, TimelineEntry } from '../../src/status/snapshot.ts';
 
-/** Modules of the page are plain JavaScript. */
+/** The page's modules are plain JavaScript. */
 const load = async (name: string) => import(new URL(`../../src/status/page/${name}`, import.meta.url).href);
 
 interface Lane {

@@ -98,7 +98,7 @@ describe('a run on the board', () => {
     expect(run).toMatchObject({ interruptions: 1, recoveries: 1 });
     expect(run?.course).toEqual(states.map((state, nth) => [state, nth < 2 ? at_ms : at_ms + 5]));
     expect(board.detail(runId(1))).toMatchObject({ trace_id });
-    // The trace that this replica exports is another one where the client's says nothing.
+    // If the client sends no usable trace context, the replica exports a trace of its own.
     watch.identified({ trace_id: 'f'.repeat(32), span_id: 'e'.repeat(16) });
     expect(board.detail(runId(1))).toMatchObject({ trace_id: 'f'.repeat(32) });
     watch.ended({ outcome: 'recovered' });
@@ -253,7 +253,7 @@ describe('changes of the board', () => {
   });
 });
 
-/** Whether the garbage collector takes it. */
+/** Whether the garbage collector reclaims it. */
 async function isCollected(reference: WeakRef<object>): Promise<boolean> {
   setFlagsFromString('--expose-gc');
   const collect = runInNewContext('gc') as () => void;

@@ -14,7 +14,7 @@ import { openFeed } from './feed-reader.ts';
 import { fleetOf } from './fleet-of.ts';
 import { attempt, begin, runId } from './observed.ts';
 
-/** A time that goes by faster, and counts what it has called back. */
+/** A clock that runs faster, and counts its callbacks. */
 class FastTime implements Time {
   calls = 0;
   readonly #speed: number;
@@ -34,7 +34,7 @@ class FastTime implements Time {
   }
 }
 
-/** Together, more than the buffers of a connection take: 14 MB. */
+/** 14 MB in total, which is more than the buffers of a connection hold. */
 const RUNS = 3500;
 const UPSTREAM = 'u'.repeat(4000);
 
@@ -83,7 +83,7 @@ test('a viewer that takes nothing is dropped, gets no more than one message, and
   const update = await quick.until<FeedUpdate>('update', ({ changed }) => changed !== undefined);
   expect(update.changed).toHaveLength(100);
 
-  // Long enough for the feed to give it up; only then it reads what had been on its way.
+  // Read only after the feed has given the viewer up; all that arrives then is what was buffered.
   for (let count = 0; count < 15; count++) await quick.until('update', () => true);
   let bytes = 0;
   slow.on('data', (piece: Buffer) => {
@@ -93,7 +93,7 @@ test('a viewer that takes nothing is dropped, gets no more than one message, and
   await dropped;
   expect(bytes).toBeLessThan(RUNS * UPSTREAM.length);
 
-  // It may come back, and is told everything.
+  // A viewer that reconnects gets everything.
   const again = await openFeed(url);
   expect((await again.next<FeedSnapshot>('snapshot')).runs.live).toHaveLength(RUNS);
 }, 60_000);
@@ -105,7 +105,7 @@ test('a viewer that is behind for a moment gets everything afterwards', async ()
   const slow = await connect(url);
   slow.pause();
   slow.write('GET /runs/events HTTP/1.1\r\nhost: x\r\n\r\n');
-  // It is due an update by then.
+  // An update is due by then.
   await expect.poll(() => time.calls, { timeout: 10_000 }).toBeGreaterThan(1);
   const events: string[] = [];
   slow.on('data', (piece: Buffer) => {

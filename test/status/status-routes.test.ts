@@ -15,7 +15,7 @@ interface Begun {
   end(): Promise<void>;
 }
 
-/** A replica whose runs are watched as the test says, by their observer, until the test ends them. */
+/** A replica whose runs last until the test ends them, with the test in control of what their observer reports. */
 async function startWatched(tree: Record<string, unknown> = {}) {
   const begun: PromiseWithResolvers<Begun>[] = [];
   const replica = await startReplica(

@@ -12,7 +12,7 @@ interface Axis {
   readonly cuts: readonly { readonly start: number; readonly width: number; readonly rest_ms: number }[];
 }
 
-/** Modules of the page are plain JavaScript. */
+/** The page's modules are plain JavaScript. */
 const PAGE = new URL('../../src/status/page/', import.meta.url);
 const { timeAxis } = (await import(new URL('time-axis.js', PAGE).href)) as {
   timeAxis(spans: readonly Span[]): Axis;

@@ -20,7 +20,7 @@ interface Row extends Task {
   readonly isFolded?: boolean;
 }
 
-/** Modules of the page are plain JavaScript. */
+/** The page's modules are plain JavaScript. */
 const PAGE = new URL('../../src/status/page/', import.meta.url);
 const { treeOf, withTotals } = (await import(new URL('task-tree.js', PAGE).href)) as {
   treeOf(tasks: readonly Task[], folded: ReadonlySet<string>): readonly Row[];
@@ -81,7 +81,7 @@ describe('the tree of tasks', () => {
   });
 });
 
-/** Up to 40 tasks, as deep and as wide as it comes; some are parts of themselves, of each other, or of unknown ones. */
+/** Up to 40 tasks in trees of any depth and width; some are part of themselves, of each other, or of unknown tasks. */
 const families = fc.integer({ min: 1, max: 40 }).chain((count) => {
   const near = fc.integer({ min: 1, max: 3 }).map((by) => (nth: number) => nth - by);
   const any = fc.nat(count).map((other) => () => other);
@@ -106,7 +106,7 @@ test('whatever parents are named, each task is there once, within the block of i
   const counts = { circular: 0, deep: 0, unknown: 0 };
   const property = fc.property(families, (tasks) => {
     const named = new Map(tasks.map(({ task, parent }) => [task, parent]));
-    /** Those above a task, nearest first; it is among them itself where they lead back to it. */
+    /** A task's ancestors, nearest first; they include the task itself if they form a cycle. */
     const above = (task: string): string[] => {
       const found: string[] = [];
       for (let id = named.get(task); id !== undefined && named.has(id); id = named.get(id)) {
@@ -130,7 +130,7 @@ test('whatever parents are named, each task is there once, within the block of i
       }
       expect(start).toBeLessThan(index);
       expect(depth).toBe(Math.min((rows[start]?.depth ?? 0) + 1, DEPTH_MAX));
-      // Nothing else is between them.
+      // Only descendants of the parent come in between.
       for (const { task: between } of rows.slice(start + 1, index)) expect(above(between)).toContain(parent);
     }
 

@@ -4,7 +4,7 @@ import { type Exchange, providerRequests, startProvider } from '../http-peer.ts'
 
 export const WEBHOOK_SECRET = `whsec_${Buffer.alloc(32, 7).toString('base64')}`;
 
-/** What an endpoint is sent, once the verifier of the specification has accepted it. */
+/** What an endpoint receives, once the specification's verifier has accepted it. */
 export interface ReceivedWebhook {
   readonly id: string;
   readonly payload: {
@@ -13,18 +13,17 @@ export interface ReceivedWebhook {
     readonly data: Record<string, unknown>;
   };
   readonly request: Exchange['request'];
-  /** Answers with this status. */
   answer(status: number, headers?: Record<string, string>): void;
   readonly response: Exchange['response'];
 }
 
 export interface Receiver {
   readonly url: string;
-  /** The next request, once it has come. */
+  /** The next request, once it has arrived. */
   next(): Promise<ReceivedWebhook>;
 }
 
-/** An endpoint that verifies what it is sent. */
+/** An endpoint that verifies what it receives. */
 export async function startReceiver(secret = WEBHOOK_SECRET): Promise<Receiver> {
   const requests = providerRequests();
   const url = `${await startProvider(requests.listener)}/hooks?token=t-1`;

@@ -19,7 +19,7 @@ interface Deployed extends TaskDeployment {
   readonly receiver: Receiver;
 }
 
-/** Two replicas, and an endpoint that both tell everything, unless `events` names what. */
+/** Two replicas, and an endpoint that receives all of their events, or only those in `events`. */
 async function deployWebhooks(
   tree: Record<string, unknown> = {},
   events?: readonly string[],
@@ -31,7 +31,7 @@ async function deployWebhooks(
 
 const ajv = new Ajv2020({ strict: false, formats: { 'date-time': true } });
 
-/** The next event, which is as the OpenAPI document says, and of which the receiver has taken note. */
+/** Waits for the next event, checks it against the OpenAPI document, and acknowledges it. */
 async function told({ next }: Receiver): Promise<ReceivedWebhook> {
   const received = await next();
   const { payload } = received;
@@ -41,7 +41,7 @@ async function told({ next }: Receiver): Promise<ReceivedWebhook> {
   return received;
 }
 
-/** A task that has had so many steps, and is noted. */
+/** Makes a task with this many steps, and waits until it is stored. */
 async function begin(replica: Replica, steps = 1, headers?: Record<string, string>): Promise<void> {
   await answerSteps(replica, steps, 'T23', headers);
   await vi.waitFor(async () =>
@@ -58,7 +58,7 @@ const outcomes = async ({ metrics }: Replica) =>
     (await metrics.webhooks.get()).values.map(({ labels, value }) => [labels.outcome, value]),
   );
 
-/** How many events each of them has delivered by its end, when none waits any more. */
+/** Drains the replicas, so that no event is left waiting, and returns how many each of them delivered. */
 async function deliveredBy(replicas: readonly Replica[]): Promise<readonly unknown[]> {
   await Promise.all(replicas.map(({ server }) => server.drain()));
   return Promise.all(replicas.map(async (replica) => (await outcomes(replica)).delivered));

@@ -18,7 +18,7 @@ import { startProvider } from '../http-peer.ts';
 import { NO_UPSTREAM_URL } from '../replica.ts';
 import { startReceiver, WEBHOOK_SECRET } from './receiver.ts';
 
-/** Waits between attempts take no time, unless they are held; the test decides when the clock of an attempt runs out. */
+/** A clock without waits between attempts, unless they are held. The test decides when an attempt times out. */
 class HurriedTime implements Time {
   readonly waits_ms: number[] = [];
   readonly #clocks = new Set<() => void>();
@@ -38,7 +38,7 @@ class HurriedTime implements Time {
     return () => clearImmediate(turn);
   }
 
-  /** The attempt under way has taken too long. */
+  /** Times out the attempt under way. */
   runOut(): void {
     for (const callback of this.#clocks) callback();
   }

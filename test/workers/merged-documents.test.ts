@@ -20,7 +20,7 @@ import { CASES } from '../cases.ts';
 import { attempt, begin, RESET, runId, StandingTime } from '../status/observed.ts';
 
 const WORKERS = 3;
-/** What happens to a run, in order; it may stop anywhere. */
+/** The stages of a run, in order; a run may stop after any of them. */
 const COURSE = ['begin', 'attempt', 'answering', 'interrupted', 'planned', 'recovered', 'ended'] as const;
 
 interface PlannedRun {
@@ -37,14 +37,14 @@ const plannedRun = fc.record({
   gap_ms: fc.nat({ max: 70_000 }),
 });
 
-/** One board that sees all runs, and those of workers that see only their own. */
+/** One board that sees all runs, and one per worker that sees only that worker's runs. */
 function boards() {
   const time = new StandingTime();
   const boardOf = () => new RunBoard({ time, content: true });
   return { time, whole: boardOf(), parts: Array.from({ length: WORKERS }, boardOf) };
 }
 
-/** Steps of a run on one board. */
+/** Plays the stages of a run on one board. */
 function playedOn(board: RunBoard, { task, outcome, gap_ms }: PlannedRun, nth: number, now_ms: () => number) {
   let watch: ReturnType<typeof begin>['watch'] | undefined;
   return (move: (typeof COURSE)[number]) => {
@@ -138,7 +138,7 @@ test('what workers have seen apart is what one process would have seen', () => {
           return document ? [{ worker, document }] : [];
         });
         if (details.length > 1) shared++;
-        // Of steps that began in the same moment it does not matter which was the last.
+        // If several steps began in the same millisecond, any of them may count as the last.
         if (one?.state !== 'failed' && summary.state !== 'failed') expect(one).toMatchObject(summary);
         const detail = mergedTaskDetail(details);
         expect(detail?.shown.map(({ number, stays }) => [number, stays.map(({ run }) => run)])).toEqual(

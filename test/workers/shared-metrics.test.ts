@@ -12,7 +12,7 @@ const RUN: RunId = 'run_AAAAAAAAAAAAAAAAAAAAAA';
 
 const OPEN_METRICS = 'application/openmetrics-text';
 
-/** A supervisor, and as many workers as it hears of. */
+/** A supervisor's metrics, shared with any number of workers. */
 function share() {
   const own = new Metrics();
   own.ready = () => false;

@@ -9,7 +9,7 @@ import { runCli, startReplicaProcess, temporaryDirectory } from '../cli-process.
 import { startProvider } from '../provider/provider.ts';
 import { openFeed } from '../status/feed-reader.ts';
 
-// What is not compiled takes seconds to start, for each process.
+// Run the compiled program: each process takes seconds to start from the sources.
 process.env.HOLDFAST_CLI ??= fileURLToPath(new URL('../../dist/cli.js', import.meta.url));
 
 const TEST_MAX_MS = 180_000;
@@ -17,7 +17,7 @@ const POLL_MS = 20;
 const UPSTREAM = ['--upstream', 'http://127.0.0.1:9/v1'];
 const TEXT = Array.from({ length: 200 }, (_, index) => `w${index}`).join(' ');
 
-/** Until it is so: the test ends before that takes too long. */
+/** Polls until the condition holds; the test's timeout limits the wait. */
 async function until(isSo: () => boolean | Promise<boolean>): Promise<void> {
   while (!(await isSo())) await pause(POLL_MS);
 }
@@ -44,7 +44,7 @@ interface Line {
 const linesOf = ({ lines }: Started, msg: string): Line[] =>
   lines.map((line) => JSON.parse(line) as Line).filter((line) => line.msg === msg);
 
-/** Of all workers that have ever served, in order. */
+/** The process ids of all workers that have ever served, in order. */
 const pidsOf = (started: Started): number[] => linesOf(started, 'a worker serves').map(({ pid }) => pid ?? 0);
 
 const readyz = async (admin: string) => {
@@ -252,7 +252,7 @@ describe('serve --workers', () => {
       const [file, calls, failing] = ['holdfast.yaml', 'calls', 'failing'].map((name) =>
         join(directory, name),
       );
-      /** Prints a key, except for the call of that number. */
+      /** Prints a key, but fails on the call whose number is in the file. */
       const command = `
         const { appendFileSync, readFileSync } = require('node:fs');
         appendFileSync('${calls}', '.');
@@ -275,7 +275,7 @@ describe('serve --workers', () => {
       writeFileSync(failing as string, '0');
       write({});
       const started = await startReplicaProcess(['--config', file as string]);
-      // One call for each worker at its start; then one succeeds, and the next fails.
+      // Each worker makes one call at its start. After the reload, the first call succeeds and the second one fails.
       writeFileSync(failing as string, '4');
       write({ recovery: { max_attempts: 7 } });
       const response = await fetch(`${started.admin}/reload`, { method: 'POST' });

@@ -12,7 +12,7 @@ import type { Plan } from '../provider/script.ts';
 import { redisBinary } from '../redis/binaries.ts';
 import { RedisServer } from '../redis/redis-server.ts';
 
-// What is not compiled takes seconds to start, for each process.
+// Run the compiled program: each process takes seconds to start from the sources.
 process.env.HOLDFAST_CLI ??= fileURLToPath(new URL('../../dist/cli.js', import.meta.url));
 
 const STREAMS = 16;
@@ -25,7 +25,7 @@ const TEST_MAX_MS = 180_000;
 
 const redis = await redisBinary();
 
-/** Answers of twenty seconds: longer than the workers live that give them. */
+/** Answers that take twenty seconds, which is longer than the workers that give them live. */
 const planOf = (index: number): Plan => ({
   parts: [
     { text: Array.from({ length: 600 }, (_, word) => `w${index}-${word} 満潮 🌊`).join(' ') },
@@ -36,7 +36,7 @@ const planOf = (index: number): Plan => ({
   chunk: 9,
 });
 
-/** Of all workers that have ever served, in order. */
+/** The process ids of all workers that have ever served, in order. */
 const pidsOf = ({ log }: HoldfastProcess): number[] =>
   log.filter(({ msg }) => msg === 'a worker serves').map(({ pid }) => Number(pid));
 

@@ -8,7 +8,7 @@ import { VirtualTime } from '../simulation/virtual-time.ts';
 /** How a worker ends. */
 interface End {
   readonly lives_ms: number;
-  /** Of the process. 1 by default. */
+  /** The exit code; 1 by default. */
   readonly code?: number;
   /** Whether it ends before it serves. */
   readonly isUnable?: true;
@@ -17,8 +17,8 @@ interface End {
 const AT_ONCE: End = { lives_ms: 5 };
 
 /**
- * A pool whose workers end as `ends` says, by number and in order. Those that come later live on, and so do all workers of
- * other numbers.
+ * A pool whose workers end as `ends` says, by worker number and in order. Later successors live on, and so do workers
+ * with other numbers.
  */
 function poolOf(ends: Readonly<Record<number, readonly End[]>>) {
   const time = new VirtualTime();
@@ -56,7 +56,7 @@ function poolOf(ends: Readonly<Record<number, readonly End[]>>) {
   const pool = new WorkerPool(2, pino({ level: 'silent' }), handlers, { time, begin });
   onTestFinished(() => pool.stop(0));
   const start = () => time.drive(pool.start(() => ({}) as Configuration));
-  /** For how long the place of each worker of this number that has ended was empty, in order. */
+  /** How long the place of each ended worker with this number stayed empty, in order. */
   const pauses = (number: number): number[] => {
     const successors = begun.filter((worker) => worker.number === number).slice(1);
     const ends = ended.filter((worker) => worker.number === number);

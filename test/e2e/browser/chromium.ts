@@ -12,10 +12,10 @@ const run = promisify(execFile);
 const NAMES = ['chromium', 'chromium-browser', 'google-chrome'];
 const isRoot = process.getuid?.() === 0;
 
-/** A command that starts Chromium, or why this machine has none. */
+/** The command that starts Chromium, or why this machine has none. */
 export type ChromiumCommand = { readonly command: string } | { readonly missing: string };
 
-/** Installs Debian's where there is none and this user may. */
+/** If Chromium isn't installed, installs Debian's package where permitted. */
 export async function chromiumCommand(): Promise<ChromiumCommand> {
   const present = await find();
   if (present) return { command: present };
@@ -28,21 +28,21 @@ async function find(): Promise<string | undefined> {
     try {
       return (await run('which', [name])).stdout.trim();
     } catch {
-      // The next one.
+      // Try the next one.
     }
   }
   return undefined;
 }
 
-/** A page in a headless browser of its own. */
+/** A page in its own headless browser. */
 export interface Page {
-  /** Rejects if the browser ends by itself, or cannot open the page. */
+  /** Rejects if the browser exits on its own, or can't open the page. */
   readonly ended: Promise<never>;
-  /** What its console has shown in red so far. */
+  /** The errors on the page's console so far. */
   readonly errors: readonly string[];
-  /** Resolves once the page was asked for. */
+  /** Resolves once the browser has requested the page. */
   readonly opened: Promise<void>;
-  /** Carries out a command of the devtools protocol on the page. */
+  /** Runs a DevTools protocol command on the page. */
   command(method: string, params?: object): Promise<unknown>;
   close(): Promise<void>;
 }

@@ -1,6 +1,6 @@
 import type { Readable, Writable } from 'node:stream';
 
-/** What is used of the protocol. */
+/** The fields of a protocol message that are used here. */
 interface Message {
   readonly id?: number;
   readonly method?: string;
@@ -15,9 +15,9 @@ interface ConsoleEvents {
   'Runtime.exceptionThrown': { exceptionDetails: { text: string; exception?: { description?: string } } };
 }
 
-/** What a browser says of its pages, over the pipe of `--remote-debugging-pipe`. */
+/** The DevTools protocol over the pipe of `--remote-debugging-pipe`. */
 export class Devtools {
-  /** Whatever a console shows in red, in order. */
+  /** Everything that a page has logged as an error, in order. */
   readonly errors: string[] = [];
   readonly #to: Writable;
   readonly #waiting = new Map<number, PromiseWithResolvers<unknown>>();
@@ -27,12 +27,12 @@ export class Devtools {
 
   constructor(to: Writable, from: Readable) {
     this.#to = to;
-    // A browser that ends takes its pipe with it.
+    // When the browser exits, it closes its end of the pipe.
     to.on('error', () => {});
     from.setEncoding('utf8').on('data', (text: string) => this.#take(text));
   }
 
-  /** Opens a page whose console is listened to from the start. */
+  /** Opens a page, and listens to its console from the start. */
   async open(url: string): Promise<void> {
     const target = await this.#call('Target.createTarget', { url: 'about:blank' });
     const { sessionId } = (await this.#call('Target.attachToTarget', {
@@ -44,7 +44,7 @@ export class Devtools {
     await this.#call('Page.navigate', { url }, sessionId);
   }
 
-  /** Carries out a command of the protocol on the page that was opened. */
+  /** Runs a protocol command on the open page. */
   command(method: string, params: object = {}): Promise<unknown> {
     return this.#call(method, params, this.#session);
   }

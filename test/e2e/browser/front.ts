@@ -4,8 +4,8 @@ import type { AddressInfo } from 'node:net';
 import { onTestFinished } from 'vitest';
 
 /**
- * One origin on 127.0.0.1 for a page and for the replicas that it asks: `/<name>/…` goes to the replica of that name,
- * as it would through a reverse proxy, and everything else to `page`. Closed when the test ends.
+ * Puts a page and the replicas it talks to behind one origin on 127.0.0.1, like a reverse proxy: `/<name>/…` goes to
+ * the replica with that name, everything else to `page`. Closed when the test ends.
  */
 export async function openFront(
   replicas: Readonly<Record<string, string>>,
@@ -30,7 +30,7 @@ function forward(request: IncomingMessage, response: ServerResponse, url: URL): 
   const { method, headers } = request;
   const forwarded = http.request(url, { method, headers }, (answer) => {
     response.writeHead(answer.statusCode ?? 502, answer.headers).flushHeaders();
-    // What breaks on one side breaks on the other.
+    // If one side breaks, break the other.
     answer.on('error', () => response.destroy()).pipe(response);
   });
   forwarded.on('error', () => (response.headersSent ? response.destroy() : response.writeHead(502).end()));

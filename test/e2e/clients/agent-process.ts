@@ -1,6 +1,6 @@
 import OpenAI from 'openai';
 
-// An agent as a process of its own, which can be killed: prints what it is answered, as it comes.
+// An agent in its own process, so that tests can kill it. Prints the answer as it arrives.
 
 const [baseURL = '', body = '{}'] = process.argv.slice(2);
 const client = new OpenAI({ baseURL, apiKey: 'client-key', maxRetries: 0 });

@@ -26,10 +26,9 @@ export function aiSdkResponses(baseURL: string, fetch?: typeof globalThis.fetch)
   };
 }
 
-/** A stream tells of its errors itself; the default is to print them as well. */
+/** The stream reports its errors; by default, the SDK prints them as well. */
 const QUIET = { maxRetries: 0, onError: () => {} } as const;
 
-/** AI SDK 5. */
 export function aiSdk5Responses(baseURL: string, fetch?: typeof globalThis.fetch): ChatClient {
   const provider = createOpenAI5({ baseURL, apiKey: API_KEY, ...(fetch && { fetch }) });
   const toolsOf = (asked: Question['tools']): ToolSet5 =>
@@ -45,7 +44,6 @@ export function aiSdk5Responses(baseURL: string, fetch?: typeof globalThis.fetch
   };
 }
 
-/** AI SDK 6. */
 export function aiSdk6Responses(baseURL: string, fetch?: typeof globalThis.fetch): ChatClient {
   const provider = createOpenAI6({ baseURL, apiKey: API_KEY, ...(fetch && { fetch }) });
   const toolsOf = (asked: Question['tools']): ToolSet6 =>

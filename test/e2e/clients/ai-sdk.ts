@@ -31,9 +31,9 @@ export function aiSdkCompatible(baseURL: string, fetch?: typeof globalThis.fetch
 }
 
 interface AskOptions {
-  /** For the provider with this name. */
+  /** Options for the provider with this name. */
   readonly providerOptions?: Readonly<Record<string, Question['parameters']>>;
-  /** Where the provider wants a limit. */
+  /** For providers that require a limit. */
   readonly maxOutputTokens?: number;
 }
 
@@ -49,13 +49,13 @@ export async function askModel(
     providerOptions: providerOptions as ProviderOptions,
     ...limits,
     maxRetries: 0,
-    // Told by the stream as well; the default is to print it.
+    // The stream reports errors as well; by default, the SDK prints them.
     onError: () => {},
   });
   return answerIn(stream);
 }
 
-/** What all versions tell by these parts. */
+/** The stream parts that all versions share. */
 type StreamPart =
   | { readonly type: 'text-delta' | 'reasoning-delta'; readonly text: string }
   | {
@@ -67,7 +67,7 @@ type StreamPart =
   | { readonly type: 'error'; readonly error: unknown }
   | { readonly type: 'finish'; readonly finishReason: string; readonly totalUsage: unknown };
 
-/** The answer that a stream of parts comes to; rejects with the error it has. */
+/** Collects the answer from a stream's parts; rejects with the error in the stream, if any. */
 export async function answerIn(
   stream: AsyncIterable<StreamPart | { readonly type: string }>,
 ): Promise<Answer> {
@@ -87,7 +87,7 @@ export async function answerIn(
         toolCalls.push({ id: part.toolCallId, name: part.toolName, arguments: part.input });
         break;
       case 'error':
-        // AI SDK 5 hands on the event itself.
+        // AI SDK 5 passes on the error event itself.
         throw part.error instanceof Error ? part.error : new Error(JSON.stringify(part.error));
       case 'finish':
         end = { finish: part.finishReason, usage: part.totalUsage };

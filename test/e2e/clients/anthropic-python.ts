@@ -3,16 +3,16 @@ import { type Answer, API_KEY, type ChatClient, type Question } from './chat-cli
 import type { TransportOptions } from './openai-python.ts';
 import { PythonProcess } from './python-process.ts';
 
-/** `events`: the synchronous client, event by event. `helper`: the asynchronous one with `.stream()`. */
+/** `events`: the synchronous client, event by event. `helper`: the asynchronous client with `.stream()`. */
 export type MessagesManner = 'events' | 'helper';
 
-/** `anthropic` for Python. */
+/** Python's `anthropic`. */
 export class AnthropicPython implements ChatClient {
   readonly name: string;
   readonly #manner: MessagesManner;
   readonly #process: PythonProcess;
 
-  /** With `options`, its requests go through the transport of `clients/python`. */
+  /** With `options`, requests go through the transport of `clients/python`. */
   constructor(interpreter: string, manner: MessagesManner, url: string, options?: TransportOptions) {
     const words = options ? [JSON.stringify(options)] : [];
     this.name = `anthropic for Python, ${manner}`;

@@ -1,16 +1,16 @@
 import Anthropic from '@anthropic-ai/sdk';
 import { type Answer, API_KEY, type ChatClient, type Question, type Tool } from './chat-client.ts';
 
-/** The message as an application has it, too: what would be sent back with the next turn. */
+/** Adds the message as an application has it: what it would send back with the next turn. */
 export interface MessageAnswer extends Answer {
   readonly message: unknown;
 }
 
-/** The SDK adds the version to the address itself. Retries are off: what is to be recovered is for Holdfast to recover. */
+/** The SDK appends the version to the address. Retries are off, because recovery is Holdfast's job. */
 const connect = (url: string, fetch?: typeof globalThis.fetch) =>
   new Anthropic({ baseURL: url.replace(/\/v1$/, ''), apiKey: API_KEY, maxRetries: 0, fetch });
 
-/** The API wants a limit. */
+/** The API requires a limit. */
 export const MAX_TOKENS = 4096;
 
 export const messagesTools = (tools: readonly Tool[]) =>
@@ -24,7 +24,7 @@ export const messageRequestOf = ({ model, content, tools, parameters }: Question
   ...parameters,
 });
 
-/** The events as they come, put together by the application. */
+/** The raw events, assembled by the application. */
 export function anthropicEvents(url: string, fetch?: typeof globalThis.fetch): ChatClient {
   const client = connect(url, fetch);
   return {
@@ -81,7 +81,7 @@ function take(
   else throw new Error(`a ${delta.type} in a block of ${block.type}`);
 }
 
-/** The helper that puts the message together itself. */
+/** The helper that assembles the message itself. */
 export function anthropicHelper(url: string, fetch?: typeof globalThis.fetch): ChatClient {
   const client = connect(url, fetch);
   return {
@@ -94,7 +94,7 @@ export function anthropicHelper(url: string, fetch?: typeof globalThis.fetch): C
 
 const FINISHES: Readonly<Record<string, string>> = { end_turn: 'stop', tool_use: 'tool_calls' };
 
-/** Who answered and under which name differs from case to case. */
+/** The id and the model differ from case to case. */
 function answerOf({ id: _id, model: _model, ...message }: Anthropic.Message): MessageAnswer {
   const { content, stop_reason, usage } = message;
   return {

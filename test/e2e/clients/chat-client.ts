@@ -1,9 +1,9 @@
-/** What a client is to ask, and with which tools. */
+/** What to ask, and with which tools. */
 export interface Question {
   readonly model: string;
   readonly content: string;
   readonly tools: readonly Tool[];
-  /** Parameters of the request besides those that every client sends. */
+  /** Request parameters besides those that every client sends. */
   readonly parameters?: Readonly<Record<string, unknown>>;
 }
 
@@ -13,37 +13,37 @@ export interface Tool {
   readonly parameters: Readonly<Record<string, unknown>>;
 }
 
-/** What an application has in its hands when a client is done. What the client does not know of is left out. */
+/** What an application has once the client is done. Fields that the client doesn't provide are left out. */
 export interface Answer {
   readonly text: string;
   readonly reasoning?: string | undefined;
   readonly toolCalls: readonly ToolCall[];
   readonly finish: string | null | undefined;
-  /** In the client's own words. */
+  /** In the client's own format. */
   readonly usage: unknown;
 }
 
 export interface ToolCall {
   readonly id: string | undefined;
   readonly name: string;
-  /** Parsed, where the client parses. */
+  /** Parsed, if the client parses it. */
   readonly arguments: unknown;
 }
 
-/** One way of streaming a chat completion with one SDK. */
+/** One way to stream a chat completion with one SDK. */
 export interface ChatClient {
   readonly name: string;
-  /** Its answers have what was shown of thoughts that were cut, beside those that were made again. */
+  /** Its answers keep reasoning that was shown and then cut, ahead of the regenerated reasoning. */
   readonly tellsCutThoughts?: true;
-  /** Rejects with whatever the SDK raises, by whichever means it does. */
+  /** Rejects with the error that the SDK raises, however it raises it. */
   ask(question: Question): Promise<Answer>;
-  /** Where there is something to close. Rejects if the client had complaints. */
+  /** Present if there is something to close. Rejects if the client printed warnings or errors. */
   close?(): Promise<void>;
 }
 
 export const API_KEY = 'client-key';
 
-/** The `tools` of a request, as the API has them. */
+/** The `tools` of a request, in the API's format. */
 export const functionTools = (tools: readonly Tool[]) =>
   tools.map(({ name, parameters }) => ({
     type: 'function' as const,

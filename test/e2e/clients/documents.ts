@@ -11,16 +11,16 @@ import { API_KEY, functionTools, type Question } from './chat-client.ts';
 import { responsesTools } from './openai-responses.ts';
 import { PythonProcess } from './python-process.ts';
 
-/** One way of asking for a whole answer with one SDK. */
+/** One way to request an answer as a single document with one SDK. */
 export interface DocumentClient {
   readonly name: string;
   readonly wire: 'chat_completions' | 'completions' | 'messages' | 'responses';
-  /** What the application has in its hands, but for who answered and when. Rejects with whatever the SDK raises. */
+  /** What the application gets, without the fields that name the model and the time. Rejects with the SDK's error. */
   ask(question: Question): Promise<unknown>;
   close?(): Promise<void>;
 }
 
-/** `retries`: how often the SDK asks again by itself. */
+/** `retries`: how many times the SDK retries by itself. */
 export type ConnectForDocuments = (url: string, retries?: number) => DocumentClient;
 
 const openai = (baseURL: string, maxRetries = 0) => new OpenAI({ baseURL, apiKey: API_KEY, maxRetries });
@@ -145,7 +145,10 @@ async function generate(
   return comparable({ text, reasoningText, toolCalls, finishReason, usage });
 }
 
-/** Answers of the test provider are numbered; they have times, and models that tell it what to do. */
+/**
+ * Removes what differs between answers of the test provider: serial numbers, times, and model names, which select its
+ * behaviour.
+ */
 function comparable(answer: unknown): unknown {
   const text = JSON.stringify(answer, (key, value: unknown) =>
     /^(model|model_name|created|created_at|_request_id|completed_at)$/.test(key)

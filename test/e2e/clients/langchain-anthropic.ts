@@ -5,7 +5,7 @@ import { streamedMessage } from './langchain.ts';
 
 const FINISHES: Readonly<Record<string, string>> = { end_turn: 'stop', tool_use: 'tool_calls' };
 
-/** The SDK under it adds the version to the address. */
+/** The underlying SDK appends the version to the address. */
 export const langchainAnthropic = (url: string, fetch?: typeof globalThis.fetch): ChatClient => ({
   name: '@langchain/anthropic',
   async ask({ model, content, tools }) {

@@ -2,7 +2,7 @@ import { ChatOpenAI } from '@langchain/openai';
 import { API_KEY, type ChatClient, functionTools } from './chat-client.ts';
 import { streamedMessage } from './langchain.ts';
 
-/** The same class as for chats, told to use the Responses API. */
+/** The same class as for chat completions, set to use the Responses API. */
 export const langchainResponses = (baseURL: string, fetch?: typeof globalThis.fetch): ChatClient => ({
   name: '@langchain/openai, responses',
   tellsCutThoughts: true,

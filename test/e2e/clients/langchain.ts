@@ -24,12 +24,14 @@ export function langchain(baseURL: string, fetch?: typeof globalThis.fetch): Cha
   };
 }
 
-/** What can be asked a question, and streams the answer. */
+/** A runnable that takes a question and streams the answer. */
 interface Streaming {
   stream(content: string): Promise<AsyncIterable<AIMessageChunk>>;
 }
 
-/** Asks, and puts the chunks together as LangChain does. Whose thoughts and which finish is for the model to say. */
+/**
+ * Asks, and merges the chunks as LangChain does. How to read the reasoning and the finish reason depends on the model.
+ */
 export async function streamedMessage(
   runnable: Streaming,
   content: string,

@@ -3,25 +3,25 @@ import { responsesTools } from './openai-responses.ts';
 import { PythonProcess } from './python-process.ts';
 
 /**
- * `chunks`: the synchronous client, chunk by chunk. `helper`: the asynchronous one with `.stream()`. `events` and
- * `response_helper` are the same with the Responses API.
+ * `chunks`: the synchronous client, chunk by chunk. `helper`: the asynchronous client with `.stream()`. `events` and
+ * `response_helper` are the same on the Responses API.
  */
 export type PythonManner = 'chunks' | 'helper' | 'events' | 'response_helper';
 
-/** Options of the transports of `clients/python`. */
+/** Options of the transports in `clients/python`. */
 export interface TransportOptions {
   readonly endpoints: readonly string[];
   readonly idle_s?: number;
   readonly max_retries?: number;
 }
 
-/** `openai` for Python in a process of its own. */
+/** Python's `openai` in its own process. */
 export class OpenaiPython implements ChatClient {
   readonly name: string;
   readonly #manner: PythonManner;
   readonly #process: PythonProcess;
 
-  /** With `options`, its requests go through the transport of `clients/python`. */
+  /** With `options`, requests go through the transport of `clients/python`. */
   constructor(interpreter: string, manner: PythonManner, baseURL: string, options?: TransportOptions) {
     const words = options ? [JSON.stringify(options)] : [];
     this.name = `openai for Python, ${manner}`;
@@ -38,12 +38,12 @@ export class OpenaiPython implements ChatClient {
           ...(tools.length > 0 && { tools: functionTools(tools) }),
         }
       : { input: content, ...(tools.length > 0 && { tools: responsesTools(tools) }) };
-    // The SDK takes no arguments that it does not know.
+    // The SDK rejects arguments that it doesn't know.
     const { extra_headers, ...extra_body } = parameters ?? {};
     return this.#process.ask(this.#manner, { model, ...asked, extra_headers, extra_body });
   }
 
-  /** Rejects if the process complained of anything that no caller could catch. */
+  /** Rejects if the process printed anything that a caller couldn't catch. */
   close(): Promise<void> {
     return this.#process.close();
   }

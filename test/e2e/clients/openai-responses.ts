@@ -7,7 +7,7 @@ import type {
 import { type Answer, API_KEY, type ChatClient, type Question, type Tool } from './chat-client.ts';
 import { responseAnswer } from './response-answer.ts';
 
-/** Retries are off everywhere: what is to be recovered is for Holdfast to recover. */
+/** Retries are off, because recovery is Holdfast's job. */
 const connect = (baseURL: string, fetch?: typeof globalThis.fetch) =>
   new OpenAI({ baseURL, apiKey: API_KEY, maxRetries: 0, fetch });
 
@@ -18,7 +18,7 @@ const requestOf = ({ model, content, tools, parameters }: Question) => ({
   ...parameters,
 });
 
-/** The `tools` of a request, as the API has them. */
+/** The `tools` of a request, in the API's format. */
 export const responsesTools = (tools: readonly Tool[]) =>
   tools.map(({ name, parameters }) => ({
     type: 'function' as const,
@@ -27,11 +27,11 @@ export const responsesTools = (tools: readonly Tool[]) =>
     strict: true,
   }));
 
-/** Thoughts that were cut are no part of the response. */
+/** Cut reasoning isn't part of the response. */
 const isCut = (item: ResponseOutputItem): item is ResponseReasoningItem =>
   item.type === 'reasoning' && item.status === 'incomplete';
 
-/** The events as they come, of which the last one has the response. */
+/** The raw events; the last one contains the response. */
 export function openaiResponses(baseURL: string, fetch?: typeof globalThis.fetch): ChatClient {
   const client = connect(baseURL, fetch);
   return {
@@ -60,7 +60,7 @@ export function openaiResponses(baseURL: string, fetch?: typeof globalThis.fetch
   };
 }
 
-/** The helper that puts the response together itself, and looks at every event on the way. */
+/** The helper that assembles the response itself, and checks every event along the way. */
 export function openaiResponsesHelper(baseURL: string, fetch?: typeof globalThis.fetch): ChatClient {
   const client = connect(baseURL, fetch);
   return {

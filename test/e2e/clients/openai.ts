@@ -2,7 +2,7 @@ import OpenAI from 'openai';
 import { PROMPT_END } from '../../provider/request.ts';
 import { type Answer, API_KEY, type ChatClient, functionTools, type Question } from './chat-client.ts';
 
-/** Retries are off everywhere: what is to be recovered is for Holdfast to recover. */
+/** Retries are off, because recovery is Holdfast's job. */
 const connect = (baseURL: string, fetch?: typeof globalThis.fetch) =>
   new OpenAI({ baseURL, apiKey: API_KEY, maxRetries: 0, fetch });
 
@@ -15,7 +15,7 @@ const requestOf = ({ model, content, tools, parameters }: Question) => ({
   ...parameters,
 });
 
-/** The chunks as they come, put together by the application. */
+/** The raw chunks, assembled by the application. */
 export function openaiChunks(baseURL: string, fetch?: typeof globalThis.fetch): ChatClient {
   const client = connect(baseURL, fetch);
   return {
@@ -47,7 +47,7 @@ export function openaiChunks(baseURL: string, fetch?: typeof globalThis.fetch): 
   };
 }
 
-/** The helper that puts the message together itself. */
+/** The helper that assembles the message itself. */
 export function openaiHelper(baseURL: string, fetch?: typeof globalThis.fetch): ChatClient {
   const client = connect(baseURL, fetch);
   return {

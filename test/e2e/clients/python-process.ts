@@ -13,7 +13,6 @@ interface Result {
   readonly error?: { readonly name: string; readonly message: string };
 }
 
-/** What the Python client raised. */
 export class PythonError extends Error {
   constructor({ name, message }: { readonly name: string; readonly message: string }) {
     super(message);
@@ -21,7 +20,7 @@ export class PythonError extends Error {
   }
 }
 
-/** A script of `test/e2e/python` that asks what it is told to, in a process of its own. */
+/** A script from `test/e2e/python` in its own process, which makes requests on demand. */
 export class PythonProcess {
   readonly #child: ChildProcess;
   readonly #complaints: Promise<string>;
@@ -38,7 +37,7 @@ export class PythonProcess {
     child.once('exit', () => this.#fail());
   }
 
-  /** Rejects with a {@link PythonError} for whatever the client raises. */
+  /** Rejects with a {@link PythonError} for any error that the client raises. */
   ask(manner: string, request: object): Promise<Answer> {
     const id = this.#id++;
     const waiting = Promise.withResolvers<Answer>();
@@ -47,7 +46,7 @@ export class PythonProcess {
     return waiting.promise;
   }
 
-  /** Rejects if the process complained of anything that no caller could catch. */
+  /** Rejects if the process printed anything that a caller couldn't catch. */
   async close(): Promise<void> {
     const exited = once(this.#child, 'exit');
     this.#child.stdin?.end();

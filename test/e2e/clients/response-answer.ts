@@ -1,12 +1,12 @@
 import type { Response } from 'openai/resources/responses/responses';
 import type { Answer } from './chat-client.ts';
 
-/** An answer with all that there is of the response: what differs from run to run is left out. */
+/** An answer with its whole response, minus what differs from run to run. */
 export interface ResponseAnswer extends Answer {
   readonly response: unknown;
 }
 
-/** What an application has of a response. */
+/** The answer that an application takes from a response. */
 export function responseAnswer(response: Response): ResponseAnswer {
   const { output, status, incomplete_details, usage } = response;
   const calls = output.filter((item) => item.type === 'function_call');
@@ -27,13 +27,16 @@ export function responseAnswer(response: Response): ResponseAnswer {
   };
 }
 
-/** Answers of the test provider are numbered; its requests have times, and models that tell it what to do. */
+/**
+ * Removes what differs between responses of the test provider: serial numbers, times, and model names, which select its
+ * behaviour.
+ */
 function comparable(response: object): unknown {
   const { created_at: _created, model: _model, ...rest } = response as Record<string, unknown>;
   const text = JSON.stringify(rest, (key, value: unknown) =>
     key === 'parsed_arguments' || key === 'parsed' ? undefined : value,
   );
-  // Items are numbered by their place, thoughts that were cut among them.
+  // Items are numbered by position, and cut reasoning counts as an item.
   const numbered = /(?<=_chatcmpl-\d+)_\d+/g;
   return JSON.parse(text.replaceAll(numbered, '').replaceAll(/chatcmpl-\d+/g, 'chatcmpl-n'));
 }

@@ -15,17 +15,17 @@ export const BE_BRIEF = 'Be brief.';
 const RESULT = 'High water at noon.';
 const model = modelOf('h1');
 
-/** A conversation with one SDK, which keeps the credential where all SDKs that speak to OpenAI do. */
+/** A conversation through one SDK, with the credential in the `Authorization` header, where OpenAI's SDKs put it. */
 export interface TwoTurns {
   readonly name: string;
   readonly wire: WireName;
-  /** Has its tools used: asks `first`, and brings the results of the calls to each of `then`. */
+  /** Uses the tools: asks `first`, and sends the results of the calls to each of `then`. */
   useTools(question: string, first: string, then: readonly string[]): Promise<void>;
-  /** Asks one question in a thread. `onText` is called with every piece of the answer, where it streams. */
+  /** Asks one question within a thread. Calls `onText` with each piece of the answer if the SDK streams. */
   say(question: string, url: string, thread: string, onText?: () => void): Promise<void>;
 }
 
-/** `streams`: whether the second turns do. The instructions are marked for the prompt cache, as agents do. */
+/** `streams`: whether the second turns stream. The instructions are marked for the prompt cache, as agents do. */
 export function anthropicTurns(streams: boolean): TwoTurns {
   const connect = (url: string, thread = '') =>
     new Anthropic({

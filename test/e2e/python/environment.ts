@@ -11,12 +11,12 @@ const CACHE = fileURLToPath(new URL('../../../node_modules/.cache/holdfast-pytho
 
 const run = promisify(execFile);
 
-/** An interpreter that has what `requirements.txt` asks for, or why this machine has none. */
+/** An interpreter with everything in `requirements.txt` installed, or why this machine has none. */
 export type PythonEnvironment = { readonly interpreter: string } | { readonly missing: string };
 
 /**
- * Made at the first call and kept for later test runs. Rejects when there is a Python that could be used, but the
- * requirements cannot be installed.
+ * Creates the environment on the first call, and keeps it for later test runs. Rejects if there is a usable Python but
+ * the requirements can't be installed.
  */
 export async function pythonEnvironment(): Promise<PythonEnvironment> {
   const version = await systemVersion();
@@ -41,7 +41,7 @@ export async function pythonEnvironment(): Promise<PythonEnvironment> {
   return { interpreter };
 }
 
-/** `3.11`; undefined when there is no Python 3. */
+/** For example `3.11`; `undefined` without Python 3. */
 async function systemVersion(): Promise<string | undefined> {
   const print = 'import sys; print(f"{sys.version_info.major}.{sys.version_info.minor}")';
   try {
@@ -51,7 +51,7 @@ async function systemVersion(): Promise<string | undefined> {
   }
 }
 
-/** Under its final name only when it is whole: test files that run at the same time all come here. */
+/** Moves the environment to its final name only once it is complete: test files that run in parallel all use it. */
 function publish(fresh: string, directory: string): void {
   try {
     renameSync(fresh, directory);

@@ -6,17 +6,16 @@ import type { Chunking, Plan } from '../../provider/script.ts';
 import { PROVIDER_WIRES } from '../../provider/wires/registry.ts';
 import type { Setting } from './settings.ts';
 
-/** An answer that is cut over a socket. */
 export interface SocketCut extends Cut {
   /** How both attempts are split into deltas. */
   readonly chunk: Chunking;
-  /** A reset could take along what was sent before it. */
+  /** No resets: a reset could discard bytes that were already sent. */
   readonly fault: 'clean_eof' | 'fin_in_chunk';
-  /** After how many events the rest is cut once more, if it is. */
+  /** The number of events after which the continuation is cut as well, if it is. */
   readonly again: number | undefined;
 }
 
-/** The first of them are the same however many are taken. */
+/** The first cuts don't depend on `count`. */
 export function socketCuts(
   kinds: readonly string[],
   fits: (cut: Cut, index: number) => boolean,
@@ -33,7 +32,7 @@ export function socketCuts(
   return fc.sample(fc.tuple(...fitting), { seed, numRuns: 1 })[0] as unknown as SocketCut[];
 }
 
-/** What a provider does that is cut there. Which parts there are is only for the end of a delta to be where the cut is. */
+/** The provider's plan for a cut. The text is split into parts only so that a delta ends at the cut. */
 export function planOf(setting: Setting, cut: SocketCut): Plan {
   const { whole, delivered, chunk, fault, again } = cut;
   const parts = [delivered, whole.slice(delivered.length)].map((text) => ({ text }));
@@ -42,7 +41,7 @@ export function planOf(setting: Setting, cut: SocketCut): Plan {
   return { ...setting.plan, parts, chunk, faults };
 }
 
-/** After the event with the last delta of a text with which an answer begins. */
+/** The position after the event with the last delta of an answer's initial text. */
 function afterText({ wire, plan, model }: Setting, text: string, chunk: Chunking): Position {
   const count = deltasOf([{ text }], { chunk }).length;
   const deltas = Array.from({ length: count + 1 }, (_, index) => ({ content: `@${index + 1}` }));

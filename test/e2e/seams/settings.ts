@@ -21,22 +21,22 @@ import { openaiResponses, openaiResponsesHelper } from '../clients/openai-respon
 /** How a model answers a request for the rest, by the kind of request. */
 export type Says = Readonly<Record<'prefill' | 'nudge', Manner>>;
 
-/** Where an answer is asked for: the wire, the provider, and the SDKs that speak the wire. */
+/** Where an answer comes from: the wire, the provider, and the SDKs that use the wire. */
 export interface Setting {
   readonly name: string;
   readonly wire: WireName;
   readonly upstream: DialectName;
-  /** What the model's name ends in. */
+  /** The suffix of the model's name. */
   readonly model: string;
   readonly plan: Omit<Plan, 'parts'>;
   /** Parameters of the client's request. */
   readonly parameters?: Readonly<Record<string, unknown>>;
   readonly clients: readonly ((url: string) => ChatClient)[];
-  /** How it is asked for the rest first; `undefined`: by a replay. */
+  /** How the first request for the rest is made; `undefined` for a replay. */
   asks(delivered: string, says: Says): keyof Says | undefined;
-  /** Each of which the seam promises to make whole. */
+  /** The model behaviours with which the seam promises the uncut text. */
   readonly promised: readonly Says[];
-  /** The model's manner was seen at another answer before. */
+  /** Holdfast has seen the model continue another answer. */
   readonly isTaught?: true;
 }
 
@@ -47,7 +47,7 @@ const prefilled = (prefill: Manner): Says => ({
   nudge: OBEDIENT['repeats the anchor'],
 });
 
-/** What is known of a target bounds what it does. */
+/** What is known about a target limits how it may behave. */
 function promisedBy(manner: PrefillManner | undefined): readonly Says[] {
   switch (manner) {
     case 'exact':
@@ -66,7 +66,7 @@ function promisedBy(manner: PrefillManner | undefined): readonly Says[] {
 
 const byPrefill = () => 'prefill' as const;
 const byNudge = () => 'nudge' as const;
-/** Shorter prefixes show nothing. */
+/** Shorter prefixes reveal nothing. */
 const byTrial = (delivered: string) => (delivered.trimEnd().length >= 16 ? 'prefill' : 'nudge');
 
 function asksBy(manner: PrefillManner | undefined): Setting['asks'] {
@@ -94,7 +94,7 @@ const CHATS = Object.values(FIXTURES).map((fixture): Setting => {
     wire: 'chat_completions',
     upstream: dialect,
     model,
-    // Of some it is tried whether they continue a prefix, and some model behind them may.
+    // If it is unknown whether the dialect's models continue a prefix, this one may.
     plan: { ...plan, ...(manner === undefined && !fixture.prefill && { prefill: 'any' }) },
     parameters,
     clients: CHAT_CLIENTS,
@@ -105,7 +105,7 @@ const CHATS = Object.values(FIXTURES).map((fixture): Setting => {
 
 const PLAIN = { upstream: 'generic', plan: {} } as const;
 
-/** Where a model is asked in words. */
+/** Settings in which the model is asked by nudge. */
 export const NUDGED: readonly Setting[] = [
   {
     ...PLAIN,
@@ -140,7 +140,7 @@ export const NUDGED: readonly Setting[] = [
   },
 ];
 
-/** Where it is tried what a model makes of a prefix, before it is asked in words. */
+/** A setting in which a prefill is tried before a nudge. */
 export const TRIED: Setting = {
   ...PLAIN,
   name: 'chat completions, generic',
@@ -157,7 +157,7 @@ export const SETTINGS: readonly Setting[] = [
   {
     ...TRIED,
     name: 'chat completions, a target whose manner was seen before',
-    // It was seen to continue a prefix, or not to.
+    // Depends on whether the model was seen to continue a prefix.
     asks: (_, { prefill }) => (prefill === PREFILLED['continues it'] ? 'prefill' : 'nudge'),
     isTaught: true,
   },

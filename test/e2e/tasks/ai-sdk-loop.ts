@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { task } from '../../../src/client/index.ts';
 import { MailTool } from './mail-tool.ts';
 
-/* The agent of `ledger-agent.ts`, as a loop of the AI SDK. */
+/* The agent of `ledger-agent.ts` as an AI SDK loop. */
 
 const STEPS_MAX = 10;
 

@@ -3,8 +3,8 @@ import { task } from '../../../src/client/index.ts';
 import { MailTool } from './mail-tool.ts';
 
 /*
- * An agent whose tool sends mails. It is killed at a place of its own choice, the n-th of those where an agent can be lost: at
- * each chunk of an answer, before a tool, in it before and after its effect, and behind it.
+ * An agent whose tool sends mail. It kills itself at the n-th place where an agent can be lost: at each chunk of an
+ * answer, before a tool, within it before and after its effect, and after it.
  */
 
 const [bases = '', name = '', mailbox = '', place = '0', manner = 'ledger'] = process.argv.slice(2);

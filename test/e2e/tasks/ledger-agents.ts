@@ -5,42 +5,42 @@ import type { Place } from './mail-tool.ts';
 
 const PYTHON_CLIENT = fileURLToPath(new URL('../../../clients/python/src', import.meta.url));
 
-/** A program with its first words. */
+/** A program and its first arguments. */
 export type Agent = readonly [program: string, ...words: string[]];
 
-/** `program`: a file of this folder. */
+/** `program` is a file in this directory. */
 export const nodeAgent = (program: string): Agent => [
   process.execPath,
   '--disable-warning=ExperimentalWarning',
   fileURLToPath(new URL(program, import.meta.url)),
 ];
 export const NODE_AGENT = nodeAgent('ledger-agent.ts');
-/** `program`: a file of this folder. */
+/** `program` is a file in this directory. */
 export const pythonAgent = (interpreter: string, program = 'ledger_agent.py'): Agent => [
   interpreter,
   fileURLToPath(new URL(program, import.meta.url)),
 ];
 
-/** What an agent has that came to the end of its task. */
+/** What an agent has once its task is finished. */
 export interface End {
   readonly messages: readonly object[];
-  /** Where it might have been lost, in order. */
+  /** The places where it could have been lost, in order. */
   readonly places: readonly Place[];
 }
 
 export interface Errand {
-  /** Base URLs of the replicas. The first one is that of the agent's requests. */
+  /** Base URLs of the replicas. The agent sends its requests to the first one. */
   readonly urls: readonly string[];
   readonly task: string;
-  /** A file of one line for each mail. */
+  /** A file with one line per mail. */
   readonly mailbox: string;
-  /** Where the agent is lost: the n-th place. It comes to its end where that is 0, or further than it has to go. */
+  /** The number of the place where the agent is lost. It finishes if this is 0 or more than the number of places. */
   readonly place: number;
-  /** `stock`: it knows nothing of tasks. */
+  /** `stock`: the agent doesn't know about tasks. */
   readonly manner: 'ledger' | 'stock';
 }
 
-/** Runs the agent once. Undefined where it was lost. */
+/** Runs the agent once. Resolves with `undefined` if it was lost. */
 export function runAgent([program, ...first]: Agent, errand: Errand): Promise<End | undefined> {
   const { urls, task, mailbox, place, manner } = errand;
   const words = [urls.join(','), task, mailbox, String(place), manner];

@@ -8,13 +8,19 @@ import { pythonEnvironment } from '../python/environment.ts';
 import { type Agent, mailsIn, NODE_AGENT, nodeAgent, pythonAgent, runAgent } from './ledger-agents.ts';
 import { deployMailTask, type MailTaskOptions, turnOf } from './mail-task.ts';
 
-/** Primes, so that the places are different ones in every step. A framework takes seconds to start. */
+/**
+ * Primes, so that the places differ from step to step. Frameworks take seconds to start, so their agents are killed
+ * less often.
+ */
 const CHUNKS_BETWEEN_KILLS = 11;
 const CHUNKS_BETWEEN_KILLS_OF_A_FRAMEWORK = 29;
-/** A few dozen processes, one after the other. */
+/** A few dozen processes in sequence. */
 const PATIENCE_MS = 240_000;
 
-/** Kills the agent at every tool boundary and at chunks in between: each time it begins anew, at another replica if there is one. */
+/**
+ * Kills the agent at every tool boundary and at chunks in between. It then starts over, on another replica if there is
+ * one.
+ */
 async function beginAnew(
   store: string,
   replicas: number,
@@ -76,7 +82,7 @@ describe('the tools of an agent that is lost anywhere and begins anew have their
   const ofFramework = (agent: Agent, options?: MailTaskOptions) =>
     beginAnew('memory', 1, 'ledger', agent, CHUNKS_BETWEEN_KILLS_OF_A_FRAMEWORK, options);
 
-  /** The OpenAI Agents SDK refuses an id that it has seen before. */
+  /** The OpenAI Agents SDK rejects an id that it has seen before. */
   const own_ids: MailTaskOptions = { call_ids: ['call_1', 'call_2'] };
 
   test('a loop of the AI SDK', () => ofFramework(nodeAgent('ai-sdk-loop.ts')));

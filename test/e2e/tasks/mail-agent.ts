@@ -1,8 +1,8 @@
 import OpenAI from 'openai';
 
 /*
- * An agent as applications write them: it asks for the next step, does what the model wants done, and says on standard output
- * what happens. It keeps nothing from one process to the next, and knows Holdfast by two headers.
+ * An agent as applications write them: it asks for the next step, does what the model wants, and prints what happens.
+ * It keeps nothing between processes, and uses Holdfast through two headers only.
  */
 
 const [baseURL, task, session = String(process.pid)] = process.argv.slice(2);
@@ -30,7 +30,7 @@ for (;;) {
   const stream = client.chat.completions.stream({ model: 'model', messages, tools: [send_mail] });
   stream.on('chunk', () => {
     tell({ chunk: true });
-    // Killed from outside, it might come to its end first.
+    // A kill from outside could come too late.
     if (++chunks === dies_after_chunks) process.kill(process.pid, 'SIGKILL');
   });
   const message = (await stream.finalChatCompletion()).choices[0]?.message;

@@ -11,7 +11,7 @@ const LEASE_MS = 1000;
 const mailTo = (to: string, id: string): Part => ({
   tool: { id, name: 'send_mail', arguments: JSON.stringify({ to }) },
 });
-/** What the model says after that many mails. */
+/** The model's turns, by the number of mails sent. */
 const turns = ([first = '', second = '']: readonly string[]): readonly (readonly Part[])[] => [
   [
     { text: 'I will write to Ann first, since she has the longer way to come.' },
@@ -30,13 +30,16 @@ export const turnOf = ({ body }: RecordedRequest): number => {
 };
 
 export interface MailTaskOptions {
-  /** Between two tokens. Default 2. */
+  /** Delay between two tokens; 2 by default. */
   readonly delay_ms?: number;
-  /** Of the two tool calls. By default they have the same: some providers give it to the first call of every answer. */
+  /**
+   * The ids of the two tool calls. By default they are the same, as some providers give the same id to the first call
+   * of every answer.
+   */
   readonly call_ids?: readonly [string, string];
 }
 
-/** A replica with this store, or several, and what their provider was asked. */
+/** Starts replicas on this store, and records what their provider is asked. */
 export async function deployMailTask(
   store: string,
   replicas: number,
@@ -65,7 +68,7 @@ export async function deployMailTask(
     await Promise.all(processes.map((replica) => replica.close()));
     await provider.close();
   });
-  /** Kills a replica. Resolves once another one listens in its place. */
+  /** Kills a replica. Resolves once its replacement listens. */
   const replace = async (slot: number) => {
     await processes[slot]?.kill('SIGKILL');
     processes[slot] = await start(ports[slot] ?? 0);

@@ -4,9 +4,9 @@ import { type Task, type ToolCall, UnknownCallError } from '../../../src/client/
 /** Where an agent can be lost. */
 export type Place = 'chunk' | 'tool';
 
-/** A tool that sends mails, which are lines of a file. `stock`: it knows nothing of tasks. */
+/** A tool that sends mail by writing lines to a file. `stock`: it doesn't know about tasks. */
 export class MailTool {
-  /** Where its process might have been lost, in order. */
+  /** The places where its process could have been lost, in order. */
   readonly places: Place[] = [];
   readonly #invitations: Task;
   readonly #mailbox: string;
@@ -39,7 +39,7 @@ export class MailTool {
       return await send();
     } catch (error) {
       if (!(error instanceof UnknownCallError)) throw error;
-      // Whether it has had its effect can be seen.
+      // The mailbox shows whether the call took effect.
       if (this.#hasMailed(to)) return `sent to ${to}`;
       await error.release();
       return send();

@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { task } from '../../../src/client/index.ts';
 import { MailTool } from './mail-tool.ts';
 
-/* The agent of `ledger-agent.ts`, as a loop of the OpenAI Agents SDK. */
+/* The agent of `ledger-agent.ts` as a loop of the OpenAI Agents SDK. */
 
 const [bases = '', name = '', mailbox = '', place = '0', manner = 'ledger'] = process.argv.slice(2);
 const endpoints = bases.split(',');
@@ -17,7 +17,7 @@ const send_mail = tool({
   name: 'send_mail',
   description: 'Sends a mail.',
   parameters: z.object({ to: z.string() }),
-  // An agent is to end where a tool was lost, and not to tell its model of it.
+  // If a tool is lost, the agent must end rather than report it to the model.
   errorFunction: null,
   execute: (input, _context, details) => {
     const { toolCall } = details ?? {};
@@ -36,6 +36,6 @@ const agent = new Agent({
 const result = await run(agent, `Invite them both. ${name}`, { stream: true });
 for await (const event of result) if (event.type === 'raw_model_stream_event') mail.mayBeLostHere('chunk');
 await result.completed;
-// Without the ids of answers, which are others in each task.
+// Leave out the ids of answers, which differ from task to task.
 const messages = result.history.map((item) => ({ ...item, id: undefined, providerData: undefined }));
 process.stdout.write(JSON.stringify({ messages, places: mail.places }));

@@ -12,19 +12,19 @@ import { RedisServer } from '../../redis/redis-server.ts';
 import { deployMailTask, turnOf } from './mail-task.ts';
 
 const AGENT = fileURLToPath(new URL('mail-agent.ts', import.meta.url));
-/** A prime, so that the places are different ones in every step. */
+/** Prime, so that the places differ from step to step. */
 const CHUNKS_BETWEEN_KILLS = 7;
-/** A few dozen processes, one after the other. */
+/** A few dozen processes in sequence. */
 const PATIENCE_MS = 120_000;
 
-/** What the agent prints: see there. */
+/** A line of the agent's output; see mail-agent.ts. */
 interface Saying {
   readonly chunk?: true;
   readonly mail?: string;
   readonly messages?: readonly object[];
 }
 
-/** Runs the agent once. `chunks`: after so many of its answers it dies of SIGKILL. */
+/** Runs the agent once. With `chunks`, it dies of SIGKILL after this many chunks of its answers. */
 async function runAgent(url: string, task: string, chunks?: number): Promise<readonly Saying[]> {
   const words = ['--disable-warning=ExperimentalWarning', AGENT, url, task];
   const env = { ...process.env, ...(chunks !== undefined && { DIES_AFTER_CHUNKS: String(chunks) }) };
@@ -44,7 +44,7 @@ const askOf = (url: string, task: string, path: string, method = 'GET'): Promise
     headers: { authorization: 'Bearer sk-agent' },
   });
 
-/** As Holdfast lists them. `step`: what the run says that it is. */
+/** The steps that Holdfast lists. `step` is the number that the run itself reports. */
 async function stepsOf(url: string, task: string): Promise<readonly object[]> {
   const response = await askOf(url, task, '/steps');
   const { data } = (await response.json()) as {
@@ -56,7 +56,7 @@ async function stepsOf(url: string, task: string): Promise<readonly object[]> {
 const transcriptOf = (said: readonly Saying[], task: string): string =>
   JSON.stringify(said.at(-1)?.messages).replaceAll(task, 'the task');
 
-/** The agent is killed at places all over its task, and begins anew each time: at another replica if there is one. */
+/** Kills the agent at places throughout its task. Each time it starts over, on another replica if there is one. */
 async function beginAnew(store: string, replicas: number): Promise<void> {
   const { urls, ofTask } = await deployMailTask(store, replicas);
   const [first = '', second = first] = urls;
@@ -70,7 +70,7 @@ async function beginAnew(store: string, replicas: number): Promise<void> {
     expect(killed.at(-1)?.messages).toBeUndefined();
     const again = await runAgent(second, task);
     expect(transcriptOf(again, task), task).toBe(transcriptOf(whole, 'task-uncut'));
-    // Each step is asked for once, and the rest of the one that was cut, if it was.
+    // Each step is requested once, plus the rest of the step that was cut, if any.
     const turns = ofTask(task).map(turnOf);
     expect([...new Set(turns)], task).toEqual([0, 1, 2]);
     expect(turns.length, task).toBeLessThanOrEqual(4);
@@ -82,7 +82,7 @@ async function beginAnew(store: string, replicas: number): Promise<void> {
       { number: 3, status: 'complete', step: 3 },
     ]);
   }
-  // What is said of a task at one replica holds at the other.
+  // A change to the task through one replica applies to the other.
   expect((await askOf(first, 'task-uncut', '/pause', 'POST')).status).toBe(200);
   const replayed = await runAgent(second, 'task-uncut');
   expect(transcriptOf(replayed, 'task-uncut')).toBe(transcriptOf(whole, 'task-uncut'));

@@ -2,7 +2,7 @@ import { promptRequest } from '../request.ts';
 import { chatWire } from './chat-wire.ts';
 import type { ProviderWire } from './wire.ts';
 
-/** Its chunks differ by their `Envelope`. */
+/** The `Envelope` selects the shape of its chunks. */
 export const completionsWire: ProviderWire = {
   ...chatWire,
   path: '/completions',

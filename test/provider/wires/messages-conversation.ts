@@ -21,7 +21,7 @@ interface Conversation {
   readonly messages: readonly unknown[];
 }
 
-/** What the API refuses in the conversation of a request: roles, blocks, and results without their calls. */
+/** Throws what the API would refuse in a conversation: bad roles, bad blocks, and results without their calls. */
 export function checkConversation({ system, messages }: Conversation): void {
   const instructions = typeof system === 'string' ? [] : (system ?? []);
   if (!Array.isArray(instructions)) throw refused('system: Input should be a valid list');
@@ -29,7 +29,7 @@ export function checkConversation({ system, messages }: Conversation): void {
   const turns: Turn[] = [];
   for (const [index, message] of messages.entries()) {
     const { role, blocks } = turnOf(message, index, index === messages.length - 1);
-    // Messages of one role after each other are one turn.
+    // Consecutive messages of the same role form one turn.
     const last = turns.at(-1);
     if (last?.role === role) turns[turns.length - 1] = { role, blocks: [...last.blocks, ...blocks] };
     else turns.push({ role, blocks });
@@ -47,7 +47,8 @@ function turnOf(message: unknown, index: number, isLast: boolean): Turn {
   const place = `messages.${index}`;
   if (!isObject(message)) throw refused(`${place}: Input should be an object`);
   const { content } = message;
-  // By a beta, Claude Code has instructions among the turns, which are on the user's side. None begins with them.
+  // With a beta header, Claude Code sends instructions between turns. They count as the user's, and no conversation
+  // begins with them.
   const role = message.role === 'system' && index > 0 ? 'user' : message.role;
   if (role !== 'user' && role !== 'assistant')
     throw refused(`${place}: Unexpected role ${JSON.stringify(role)}`);
@@ -79,7 +80,7 @@ function checkBlock(block: unknown, known: RegExp, place: string): void {
     checkBlock(part, RESULT_BLOCKS, place);
 }
 
-/** Every call is answered in the next turn, which begins with the results, and nothing else is. */
+/** The next turn must start with a result for every call, and have no other results. */
 function checkResults(turn: Turn, before: Turn | undefined): void {
   const results = turn.blocks
     .filter(({ type }) => type === 'tool_result')

@@ -18,11 +18,11 @@ const STOP_REASONS: Readonly<Record<string, string>> = {
 
 export const stopReason = (finish: string): string => STOP_REASONS[finish] ?? finish;
 
-/** What the provider signs its thinking with: it tells what was signed. */
+/** The provider's signature for its thinking; it encodes what was signed. */
 export const signatureOf = (thinking: string): string => Buffer.from(thinking).toString('base64');
 export const signedBy = (signature: string): string => Buffer.from(signature, 'base64').toString();
 
-/** Its events have names, which are their types. */
+/** The name of an event is its type. */
 export const messagesEvent = (payload: {
   readonly type: string;
   readonly [field: string]: unknown;
@@ -31,7 +31,7 @@ export const messagesEvent = (payload: {
 export const MESSAGE_STOP = messagesEvent({ type: 'message_stop' });
 export const PING = messagesEvent({ type: 'ping' });
 
-/** `usage_in`: `finish_chunk` is the older report, which leaves the input to the beginning. */
+/** `usage_in`: `finish_chunk` is the older format, which reports the input only at the beginning. */
 export function messagesEvents(
   { deltas, finish }: Utterance,
   envelope: Envelope,
@@ -47,7 +47,7 @@ export function messagesEvents(
     usage: { ...input, output_tokens: 1 },
   };
   const blocks = blocksOf(deltas).map(blockEvents);
-  // The first sign of life comes right after the first block has begun.
+  // The first ping follows the start of the first block.
   blocks[0]?.splice(1, 0, PING);
   const report = { ...(usage_in !== 'finish_chunk' && input), output_tokens: usage.completion_tokens };
   const delta = { stop_reason: stopReason(finish), stop_sequence: null };
@@ -66,21 +66,21 @@ export const messagesBadFinish = (kind: BadFinish): string[] => {
   return [messagesEvent({ type: 'message_delta', delta, usage: { output_tokens: 0 } }), MESSAGE_STOP];
 };
 
-/** Cut off within its JSON, yet ended as an event. */
+/** An event whose JSON is cut off, but which ends properly as an event. */
 export const messagesMalformed = (): string => {
   const delta = { type: 'text_delta', text: 'lost' };
   const event = messagesEvent({ type: 'content_block_delta', index: 0, delta });
   return `${event.slice(0, -6)}\n\n`;
 };
 
-/** The prompt counts what is not cached alone. */
+/** `input_tokens` excludes cached tokens. */
 export const inputOf = ({ prompt_tokens, cached = { read: 0, written: 0 } }: TokenUsage) => ({
   input_tokens: Math.max(1, prompt_tokens - cached.read - cached.written),
   cache_creation_input_tokens: cached.written,
   cache_read_input_tokens: cached.read,
 });
 
-/** The blocks of a message that is told at once. */
+/** The content blocks of a message that isn't streamed. */
 export const contentOf = (deltas: readonly ChunkDelta[]): object[] =>
   blocksOf(deltas).map(({ type, pieces, call: begun }) => {
     const said = pieces.join('');
@@ -90,7 +90,7 @@ export const contentOf = (deltas: readonly ChunkDelta[]): object[] =>
     return { type, id: begun?.id, name: begun?.function.name, input };
   });
 
-/** Blocks come one after the other, whatever the order in which their parts are told. */
+/** Blocks come one after another, whatever the order of their deltas. */
 function blocksOf(deltas: readonly ChunkDelta[]): Block[] {
   const blocks: Block[] = [];
   const say = (type: 'text' | 'thinking', piece: string) => {
@@ -144,7 +144,7 @@ function toldOf({ type, pieces, call: begun }: Block): { content_block: object; 
       };
     case 'tool_use': {
       const use = { type, id: begun?.id, name: begun?.function.name };
-      // Some gateways send the arguments with the beginning.
+      // Some gateways send the arguments along with the start of the block.
       const isWhole = begun?.index === undefined && pieces.length > 0;
       if (isWhole)
         return { content_block: { ...use, input: JSON.parse(pieces.join('')) as unknown }, said: [] };

@@ -19,7 +19,7 @@ interface MessagesBody {
   readonly thinking?: { readonly type: string; readonly budget_tokens?: number };
 }
 
-/** Every other field is refused by the API. */
+/** The API refuses every other field. */
 const FIELDS: ReadonlySet<string> = new Set([
   'model',
   'messages',
@@ -37,13 +37,13 @@ const FIELDS: ReadonlySet<string> = new Set([
   'service_tier',
   'output_config',
   'container',
-  // Of a beta, as Claude Code asks for it.
+  // From a beta that Claude Code uses.
   'context_management',
 ]);
 
 /**
- * A request on `/v1/messages` in the terms of a chat; `null` for what is none. Throws where the API would refuse what
- * a proxy has made of a request that it takes.
+ * A `/v1/messages` request as a chat request; `null` if it isn't one. Throws if the API would refuse the request, which
+ * the client had sent in a form that the API accepts.
  */
 export function messagesRequest(body: unknown): CompletionRequest | null {
   if (typeof body !== 'object' || body === null) return null;

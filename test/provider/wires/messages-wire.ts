@@ -29,7 +29,7 @@ export const messagesWire: ProviderWire = {
   whole: message,
 };
 
-/** The answer to a request that does not ask for a stream. */
+/** The answer to a request that doesn't ask for a stream. */
 function message({ usage, finish }: ExpectedAnswer, envelope: Envelope, { deltas }: Utterance): object {
   return {
     ...messageOf(envelope),

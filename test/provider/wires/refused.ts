@@ -1,2 +1,2 @@
-/** Thrown for what an API refuses, although its client has sent something that it takes: that is a mistake of the proxy's. */
+/** Thrown if an API refuses a request that its client sent correctly, which is the proxy's mistake. */
 export const refused = (what: string): Error => new Error(`the API refuses this: ${what}`);

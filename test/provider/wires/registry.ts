@@ -12,7 +12,7 @@ export const PROVIDER_WIRES: Readonly<Record<WireName, ProviderWire>> = {
   responses: responsesWire,
 };
 
-/** By the end of the path, of which the longest counts. */
+/** The wire of a path, by the longest matching suffix. */
 export function wireAt(path: string): WireName | undefined {
   const names = (Object.keys(PROVIDER_WIRES) as WireName[]).filter((name) =>
     path.endsWith(PROVIDER_WIRES[name].path),

@@ -4,25 +4,25 @@ import type { Plan } from '../script.ts';
 import { isStreamFault, type Step, streamSteps } from '../steps.ts';
 import { responsesWire } from './responses-wire.ts';
 
-/** An answer that the provider gives to the end, whether or not a client listens. */
+/** An answer that the provider completes whether or not a client listens. */
 export interface Background {
   readonly plan: Plan;
   readonly request: CompletionRequest;
   readonly occasion: Occasion;
 }
 
-/** The answers of a provider that can be come back to, by the id of their response. */
+/** A provider's answers that clients can return to, by response id. */
 export class Backgrounds {
   readonly #kept = new Map<string, Background>();
 
-  /** If the request asks for that. */
+  /** Keeps the answer if the request asks for that. */
   keep(background: Background): void {
     const { plan, request, occasion } = background;
     if (!request.background) return;
     this.#kept.set(`resp_${plan.id ?? 'chatcmpl'}-${occasion.serial}`, background);
   }
 
-  /** What a POST to this path cancels is not there any more. */
+  /** The answer that a POST to this path cancels; it is no longer available afterwards. */
   cancelledAt(path: string): object | undefined {
     const [, id = ''] = /^\/v1\/responses\/([^/]+)\/cancel$/.exec(path) ?? [];
     return this.#kept.delete(decodeURIComponent(id))
@@ -30,14 +30,14 @@ export class Backgrounds {
       : undefined;
   }
 
-  /** What a GET of this path asks for, if it is there. */
+  /** The answer that a GET of this path asks for, if it exists. */
   at(path: string): Background | undefined {
     const [, id] = /^\/v1\/responses\/([^/]+)$/.exec(path) ?? [];
     return id === undefined ? undefined : this.#kept.get(decodeURIComponent(id));
   }
 }
 
-/** The answer from after an event on. `attempt` decides which fault strikes. */
+/** The answer from after an event on. `attempt` selects the fault. */
 export function restOf(
   { plan, request, occasion }: Background,
   after: number,

@@ -8,11 +8,11 @@ interface Payload {
   readonly [field: string]: unknown;
 }
 
-/** Its events have names, which are their types. */
+/** The name of an event is its type. */
 export const responsesEvent = (payload: Payload): string =>
   `event: ${payload.type}\ndata: ${JSON.stringify(payload)}\n\n`;
 
-/** A call that is under way; several may be. */
+/** A call in progress; there may be several. */
 interface OpenCall {
   readonly key: { readonly id: string | undefined; readonly index: number | undefined };
   readonly item: { readonly id: string; readonly call_id: string; readonly name: string };
@@ -20,7 +20,7 @@ interface OpenCall {
   text: string;
 }
 
-/** What is being told of a message or of a thought. */
+/** A message or a thought in progress. */
 interface OpenItem {
   readonly kind: 'output_text' | 'refusal' | 'summary_text' | 'reasoning_text';
   readonly id: string;
@@ -28,7 +28,7 @@ interface OpenItem {
   text: string;
 }
 
-/** Tells one answer as the events of a response, as OpenAI numbers and nests them. */
+/** Words an answer as the events of a response, numbered and nested like OpenAI's. */
 class Telling {
   readonly events: string[] = [];
   readonly output: object[] = [];
@@ -59,7 +59,7 @@ class Telling {
     if (tool_calls) this.#call(tool_calls[0]);
   }
 
-  /** `isCut`: a limit has ended the last item. */
+  /** `isCut`: a limit has cut the last item. */
   end(isCut: boolean): void {
     const last = this.#calls.at(-1);
     for (const call of this.#calls) this.#endCall(call, isCut && call === last);
@@ -124,7 +124,7 @@ class Telling {
   }
 
   #beginCall({ index, id, function: { name = '' } }: ToolCallDelta): OpenCall {
-    // A call on the index of another one comes after it, and so does one that begins after arguments.
+    // A call that reuses the index of another one ends it, and so does one that begins after arguments.
     const isLater = index === undefined || this.#calls.some(({ text }) => text !== '');
     const before = this.#calls.filter(({ key }) => isLater || key.index === index);
     for (const call of before) this.#endCall(call, false);
@@ -236,7 +236,7 @@ const failed = (envelope: Envelope, code: string, message: string): string =>
     response: responseOf(envelope, 'failed', { error: { code, message } }),
   });
 
-/** As several servers of this API say it. */
+/** The shape that several servers of this API use. */
 export function responsesErrors(
   kind: ErrorEvent,
   envelope: Envelope,
@@ -289,12 +289,12 @@ export function responsesBadFinish(kind: BadFinish, envelope: Envelope): readonl
   return [responsesEvent({ type: 'response.incomplete', ...NUMBER, response })];
 }
 
-/** Cut off within its JSON, yet ended as an event. */
+/** An event whose JSON is cut off, but which ends properly as an event. */
 export const responsesMalformed = (): string => {
   const place = { item_id: 'msg_lost', output_index: 0, content_index: 0 };
   const event = responsesEvent({ type: 'response.output_text.delta', ...NUMBER, ...place, delta: 'lost' });
   return `${event.slice(0, -6)}\n\n`;
 };
 
-/** It counts among the events, but not where these come from. */
+/** It has a sequence number, but isn't one of the events that a client can resume from. */
 export const KEEPALIVE = responsesEvent({ type: 'keepalive', ...NUMBER });

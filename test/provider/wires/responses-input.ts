@@ -3,7 +3,7 @@ import { refused } from './refused.ts';
 
 type Item = Readonly<Record<string, unknown>>;
 
-/** Every other field is refused by the API. */
+/** The API refuses every other field. */
 const FIELDS: ReadonlySet<string> = new Set([
   'model',
   'input',
@@ -27,7 +27,7 @@ const FIELDS: ReadonlySet<string> = new Set([
   'text',
   'include',
   'metadata',
-  // Of Codex.
+  // Sent by Codex.
   'client_metadata',
   'user',
   'safety_identifier',
@@ -46,12 +46,12 @@ const OUTPUT_FIELDS: ReadonlySet<string> = new Set(['type', 'call_id', 'output',
 const ROLES: ReadonlySet<unknown> = new Set(['user', 'assistant', 'system', 'developer']);
 const SAID_TO_MODEL = /^input_(text|image|file)$/;
 const SAID_BY_MODEL = /^(output_text|refusal)$/;
-/** Items that nothing is checked of but that they are known. */
+/** Items that are only checked for a known type. */
 const OTHERS =
   /^(reasoning|item_reference|compaction|(web_search|file_search|computer|code_interpreter|image_generation|local_shell|shell|apply_patch|mcp|tool_search)_call|(computer_call|local_shell_call|shell_call|apply_patch_call|tool_search)_output|mcp_(list_tools|approval_request|approval_response))$/;
 const CALLS: Readonly<Record<string, string>> = { function_call: 'arguments', custom_tool_call: 'input' };
 
-/** What the API refuses in the input of a request: fields, items, and results without their calls. */
+/** Throws what the API would refuse in a request's input: unknown fields or items, and results without their calls. */
 export function checkInput(body: Item): void {
   const { input, instructions, previous_response_id, conversation } = body;
   const unknown = Object.keys(body).find((field) => !FIELDS.has(field));

@@ -13,8 +13,8 @@ interface Body {
 }
 
 /**
- * A request on `/v1/responses` in the terms of a chat; `null` for what is none. Throws where the API would refuse what
- * a proxy has made of a request that it takes.
+ * A `/v1/responses` request as a chat request; `null` if it isn't one. Throws if the API would refuse the request,
+ * which the client had sent in a form that the API accepts.
  */
 export function responsesRequest(body: unknown): CompletionRequest | null {
   if (typeof body !== 'object' || body === null) return null;
@@ -28,7 +28,7 @@ export function responsesRequest(body: unknown): CompletionRequest | null {
   return {
     model,
     stream: stream ?? null,
-    // Its answers are never without a report.
+    // Responses always report usage.
     stream_options: { include_usage: true },
     ...(typeof max_output_tokens === 'number' && { max_tokens: max_output_tokens }),
     ...(tools && { tools }),
@@ -37,7 +37,7 @@ export function responsesRequest(body: unknown): CompletionRequest | null {
   };
 }
 
-/** Calls and their results are items of their own. */
+/** Calls and their results are separate items. */
 function messageOf(item: Partial<Message> & { readonly type?: string; readonly output?: unknown }): Message {
   if (item.type === 'function_call') return { role: 'assistant', content: '' };
   if (item.type === 'function_call_output') return { role: 'tool', content: item.output };

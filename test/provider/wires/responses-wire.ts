@@ -24,7 +24,7 @@ export const responsesWire: ProviderWire = {
   whole: response,
 };
 
-/** The answer to a request that does not ask for a stream: what the last event of a stream has. */
+/** The answer to a request that doesn't ask for a stream: the response in a stream's last event. */
 function response({ usage }: ExpectedAnswer, envelope: Envelope, said: Utterance): object {
   const { events } = responsesEvents(said, envelope, usage);
   const [, payload = ''] = /^data: (.*)$/m.exec(events.at(-1) ?? '') ?? [];

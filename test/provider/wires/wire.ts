@@ -4,33 +4,33 @@ import type { BadFinish, ErrorEvent } from '../fault.ts';
 import type { Utterance } from '../limits.ts';
 import type { CompletionRequest } from '../request.ts';
 
-/** How the provider speaks on one API surface. Scripts are told in the terms of chat completions on all of them. */
+/** How the provider speaks on one API surface. Scripts use the terms of chat completions on all of them. */
 export interface ProviderWire {
-  /** What its paths end in. */
+  /** The suffix of its paths. */
   readonly path: string;
   /** Headers of its streams besides those of every event stream. */
   readonly headers?: Readonly<Record<string, string>>;
-  /** Trailing assistant messages may be refused, or taken for closed turns. */
+  /** Whether a trailing assistant message may be refused, or taken as a finished turn. */
   readonly hasTurns: boolean;
-  /** The request in the terms of chat completions; `null` for what is none. */
+  /** The request as a chat completion request; `null` if it isn't one. */
   request(body: unknown): CompletionRequest | null;
-  /** Complete server-sent events of an answer. `usage_in`: `none` when it was not asked for. */
+  /** Complete server-sent events of an answer. `usage_in` is `none` if the request didn't ask for usage. */
   events(
     said: Utterance,
     envelope: Envelope,
     usage: TokenUsage,
     usage_in: 'final' | 'finish_chunk' | 'none',
   ): EventStream;
-  /** The events in which it reports a failure; after them the body ends. */
+  /** The events that report a failure; the body ends after them. */
   errors(kind: ErrorEvent, envelope: Envelope, retry_after_s: number | undefined): readonly string[];
-  /** The answer ends with a reason that is a failure. */
+  /** The events of an answer that ends with a reason that means failure. */
   badFinish(kind: BadFinish, envelope: Envelope): readonly string[];
-  /** What follows an answer that ended, where the answer did not. */
+  /** What follows an answer that ended early, as if it were complete. */
   readonly done: readonly string[];
-  /** An event cut off within its JSON, yet ended as an event. */
+  /** An event whose JSON is cut off, but which ends properly as an event. */
   malformed(envelope: Envelope): string;
-  /** An event of the wire that says nothing. */
+  /** An event without content. */
   ping(envelope: Envelope): string;
-  /** The answer to a request that does not ask for a stream. `said`: the same piece by piece. */
+  /** The answer to a request that doesn't ask for a stream. `said` is the same answer, piece by piece. */
   whole(expected: ExpectedAnswer, envelope: Envelope, said: Utterance): object;
 }
