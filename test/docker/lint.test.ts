@@ -17,7 +17,7 @@ beforeAll(async () => {
   linters = { dockerfile, workflows };
 }, 600_000);
 
-/** What the linter complains of. */
+/** The linter's complaints. */
 async function complaints(
   { skip }: TestContext,
   linter: CachedProgram,
