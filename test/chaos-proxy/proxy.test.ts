@@ -191,8 +191,8 @@ test('a percentage is one of how long answers were, of which those that came who
     share: 0.5,
   });
   for (let request = 0; request < 12; request++) await post(url, '/v1/messages');
-  // Until the first answer is complete, 30 % refers to an assumed length of 400; after that, to the actual 133. Both
-  // round up to the end of a piece of five to ten characters.
+  // Until the first answer is complete, 30 % refers to an assumed length of 400; after that, to the actual 133. The
+  // fault strikes before the piece, of five to ten characters, that would exceed the result.
   expect([...new Set(reports.map(({ after }) => after?.count))]).toEqual([120, 30]);
 });
 
