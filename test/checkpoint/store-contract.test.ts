@@ -55,7 +55,6 @@ describe.each(Object.keys(deployments))('the %s store', (name) => {
     return stored;
   }
 
-  /** Takes the run over from its holder. */
   const takeOver = async (store: Store, run: RunId): Promise<Lease> =>
     store.acquire(run, OWNER, (await read(store, run)).epoch);
 

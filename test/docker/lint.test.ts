@@ -17,7 +17,6 @@ beforeAll(async () => {
   linters = { dockerfile, workflows };
 }, 600_000);
 
-/** The linter's complaints. */
 async function complaints(
   { skip }: TestContext,
   linter: CachedProgram,

@@ -15,7 +15,7 @@ interface Stream {
 
 /**
  * Emulates the parts of the protocol that create and append: it writes runs to a replica's store, and lets the replica
- * answer every read. Content other than JSON becomes one message, a string.
+ * answer every read. A body that isn't JSON becomes one message, a string.
  */
 export function creatingFront(replica: Replica): RequestListener {
   const streams = new Map<string, Stream>();

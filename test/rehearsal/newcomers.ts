@@ -18,7 +18,7 @@ export interface Refusal {
   readonly ended_ms: number;
 }
 
-/** A steady flow of short requests, which never retry and none of which may fail, not even for a moment. */
+/** A steady flow of short requests that never retry. Not one of them may fail, not even for a moment. */
 export class Newcomers {
   /** The number of requests so far. */
   count = 0;

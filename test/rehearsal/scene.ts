@@ -21,7 +21,7 @@ export interface Findings {
   readonly clients: ReadonlyMap<string, Tally>;
   /** The short requests during the rehearsal, and those that outlasted the drain of their replica. */
   readonly newcomers: { readonly count: number; readonly overtaken: number };
-  /** The number of open streams each time a replica was told to stop. */
+  /** The number of open streams each time a replica was ordered to stop. */
   readonly open: readonly number[];
   readonly logs: LogsFound;
   /**

@@ -2,7 +2,7 @@ import type { Answer } from './audience.ts';
 import { describe, type Refusal } from './newcomers.ts';
 import { faultOf, partFaultOf, readWhat } from './questions.ts';
 
-/** A replica that was told to stop; times are those of `performance.now()`. */
+/** A replica that received the order to stop; times are those of `performance.now()`. */
 export interface Departure {
   readonly slot: string;
   readonly told_ms: number;

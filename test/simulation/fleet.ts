@@ -29,7 +29,6 @@ import { VirtualTime } from './virtual-time.ts';
 
 const TTL_MS = 604_800_000;
 
-/** One replica of a fleet. */
 export interface Replica {
   readonly context: RunContext;
   readonly life: Life;
@@ -75,7 +74,6 @@ export class Fleet {
     return { life, context };
   }
 
-  /** Begins the run. */
   begin({ context }: Replica, { resumable = true, client = new RecordingClient() } = {}): Session {
     const gone = new AbortController();
     const run = runOf(this.#options, gone.signal, resumable);
