@@ -9,7 +9,7 @@ import { NO_UPSTREAM_URL, startReplica, upstreamsAt } from './replica.ts';
 const UPSTREAM = upstreamsAt(NO_UPSTREAM_URL);
 const LISTEN = { port: 0, admin_port: 0 };
 
-/** An interface of this machine that others can reach. */
+/** An address of this machine that other machines can reach. */
 const publicInterface = Object.values(networkInterfaces())
   .flat()
   .find((each) => each?.family === 'IPv4' && !each.internal) ?? {

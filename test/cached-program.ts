@@ -5,12 +5,13 @@ import { MAY_INSTALL, notInstalled } from './installs.ts';
 
 const CACHE = fileURLToPath(new URL('../node_modules/.cache', import.meta.url));
 
-/** A program or a directory of the cache, or why this machine has none. */
+/** The path of a cached program or directory, or the reason why this machine doesn't have it. */
 export type CachedProgram = { readonly path: string } | { readonly missing: string };
 
 /**
- * The directory that `install` fills: under its final name only when it is whole, and kept for later runs. `shelf`: the
- * directory of the cache that has one for each version. `what`: the name to give if it is missing.
+ * Returns the directory that `install` fills, and keeps it for later runs. It gets its final name only once it is
+ * complete, so an interrupted installation leaves nothing behind. `shelf` is the cache directory with one subdirectory
+ * per version; `what` is the name to report if it is missing.
  */
 export async function cachedDirectory(
   shelf: string,
@@ -34,7 +35,7 @@ export async function cachedDirectory(
   }
 }
 
-/** The program at `name` in such a directory. */
+/** Returns the path of the program `name` inside such a directory. */
 export async function cachedProgram(
   shelf: string,
   version: string,

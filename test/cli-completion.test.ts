@@ -9,7 +9,7 @@ import { shellBinary } from './shells.ts';
 
 const SCRIPTS = { bash: bashCompletion, zsh: zshCompletion, fish: fishCompletion };
 
-/** What is offered for the last of these words, by the shell itself. */
+/** What the shell itself offers for the last of these words. */
 type Offer = (shell: string, words: readonly string[], directory: string) => string[];
 
 const lines = (text: string): string[] => text.split('\n').filter((line) => line !== '');
@@ -19,7 +19,7 @@ const offeredByBash: Offer = (shell, words, directory) => {
   const script = [
     'source ./completion.bash',
     `COMP_WORDS=(${quoted}); COMP_CWORD=${words.length - 1}`,
-    // Of a terminal, and of no use without one.
+    // Bash provides this only in a terminal, and the test doesn't need it.
     'compopt() { :; }',
     'complete -p holdfast >/dev/null && _holdfast',
     `printf '%s\\n' "\${COMPREPLY[@]}"`,
@@ -38,7 +38,7 @@ const offeredByFish: Offer = (shell, words, directory) => {
   return lines(offers).map((line) => line.split('\t', 1)[0] ?? '');
 };
 
-/** It completes in its line editor only, so it is given one, on a terminal of its own. */
+/** Zsh completes only in its line editor, so start one on a pseudo-terminal. */
 const offeredByZsh: Offer = (shell, words, directory) => {
   writeFileSync(join(directory, 'offers'), '');
   const script = [
@@ -47,13 +47,13 @@ const offeredByZsh: Offer = (shell, words, directory) => {
     'type_in() { zpty -w shell "$1"; }',
     'type_in "PROMPT= ; unsetopt beep"',
     'type_in "autoload -Uz compinit && compinit -D -u && source ./completion.zsh"',
-    // What matches is kept as well as offered.
+    // Record the matches in addition to offering them.
     String.raw`type_in "compadd() { builtin compadd -A found \"\$@\"; print -rl -- \$found >>offers; builtin compadd \"\$@\" }"`,
-    // Before the line editor has the terminal, \x15 would have the terminal itself throw the line away,
-    // so the editor says when it begins.
+    // Until the line editor controls the terminal, the terminal itself would handle \x15 and discard the line,
+    // so the editor reports when it starts.
     `type_in "zle-line-init() { print -rn -- rea''dy }; zle -N zle-line-init"`,
     'zpty -r shell line "*ready*"',
-    // Then the line is thrown away, and the next one says that it is over.
+    // Then discard the line; the next one reports the end.
     `zpty -n -w shell "${words.join(' ')}"$'\\t\\x15'"print do''ne"$'\\n'`,
     'zpty -r shell line "*done*"',
   ].join('\n');
@@ -95,7 +95,7 @@ describe.each(SHELLS)('in %s', (name, offered) => {
     expect(offers('holdfast', 'serve', '--store', 'm')).toEqual(['memory']);
     expect(offers('holdfast', 'serve', '--config', 'hold')).toEqual(['holdfast.yaml']);
     expect(offers('holdfast', 'check', 'hold')).toEqual(['holdfast.yaml']);
-    // One that may be given again is offered again.
+    // Repeatable options are offered again.
     expect(offers('holdfast', 'chaos', '--cut', 'reset', '--c')).toEqual(['--cut']);
   });
 });

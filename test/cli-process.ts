@@ -17,7 +17,10 @@ export function temporaryDirectory(): string {
   return directory;
 }
 
-/** The command in a process of its own, killed when the test ends. Nothing of the caller's environment is ours. */
+/**
+ * Starts the command in a process that is killed when the test ends. It inherits nothing of the environment but the
+ * path and the compile cache.
+ */
 export function startCli(words: readonly string[], environment: Record<string, string> = {}): ChildProcess {
   const directory = temporaryDirectory();
   const { PATH, NODE_COMPILE_CACHE } = process.env;
@@ -29,7 +32,7 @@ export function startCli(words: readonly string[], environment: Record<string, s
   return child;
 }
 
-/** Runs the command to its end. */
+/** Runs the command until it exits. */
 export async function runCli(words: readonly string[], environment: Record<string, string> = {}) {
   const child = startCli(words, environment);
   const [stdout, stderr, [status]] = await Promise.all([

@@ -9,15 +9,15 @@ import { chunkEvent, type Exchange, providerRequests, startProvider } from './ht
 import { freePort } from './redis/free-port.ts';
 import { NO_UPSTREAM_URL } from './replica.ts';
 
-/** Each of these starts several processes, on a machine that may have others to run. */
+/** Each test starts several processes, possibly on a busy machine. */
 vi.setConfig({ testTimeout: 60_000 });
 
 const KEY = 'sk-the-owner-of-the-run';
 const OWNER = { HOLDFAST_API_KEY: KEY };
-/** Well formed, and of no run. */
+/** Well formed, but no run has it. */
 const NO_RUN = 'run_AAAAAAAAAAAAAAAAAAAAAA';
 
-/** A replica with one run under way, whose answer the test dictates. */
+/** A replica with one run under way; the test dictates its answer. */
 class RunUnderWay {
   readonly id: string;
   readonly api: string;
@@ -37,7 +37,7 @@ class RunUnderWay {
     this.#up = up;
   }
 
-  /** It has said `Hel` already. */
+  /** On return, the answer has already said `Hel`. */
   static async start(model = 'm'): Promise<RunUnderWay> {
     const provider = providerRequests();
     const root = await startProvider(provider.listener);
@@ -56,7 +56,7 @@ class RunUnderWay {
     return ['--api', this.api, '--admin', this.admin];
   }
 
-  /** The provider has lost its client. */
+  /** Resolves once the provider has lost its client. */
   async left(): Promise<void> {
     if (!this.#up.response.closed) await once(this.#up.response, 'close');
   }
@@ -77,7 +77,7 @@ const askFor = (api: string, model = 'm'): Promise<Response> =>
     body: JSON.stringify({ model, stream: true, messages: [{ role: 'user', content: 'hello' }] }),
   });
 
-/** The command, and what it has printed so far. */
+/** Starts the command and collects what it prints. */
 function followed(words: readonly string[], environment: Record<string, string> = {}) {
   const child = startCli(words, environment);
   const printed = { stdout: '', stderr: '' };
@@ -95,7 +95,7 @@ function followed(words: readonly string[], environment: Record<string, string> 
   return {
     printed,
     ended,
-    /** Resolves when standard output has it. */
+    /** Resolves once standard output contains `text`. */
     async until(text: string): Promise<void> {
       while (!printed.stdout.includes(text)) {
         if (child.exitCode !== null) throw new Error(`never printed: ${printed.stdout}${printed.stderr}`);
@@ -126,7 +126,7 @@ it('runs list: a table for people, where no client can play tricks on the termin
 
 it('runs show: the timeline of a run for readers of the admin port, the answer for its owner', async () => {
   const run = await RunUnderWay.start();
-  // A key in the environment is not meant for the admin port.
+  // The admin port must not receive a key from the environment.
   const seen = await runCli(['runs', 'show', run.id, '--admin', run.admin], OWNER);
   expect(seen.stdout).toMatch(/^state +answering$/m);
   expect(seen.stdout).toMatch(/ attempt 1 at default \(first, model m\)$/m);
@@ -331,11 +331,11 @@ it('says what is wrong with what it asks', async () => {
   }
 });
 
-/** Told with exit status 1 and 2. */
+/** These errors lead to exit status 1 and 2. */
 const FAILURE = 'CommandFailure';
 const USAGE = 'UsageError';
 
-/** A way to a server whose connections can be cut. */
+/** A relay to a server, with connections that the test can cut. */
 async function breakableWire(to: string) {
   const sockets = new Set<Socket>();
   const wire = createServer((client) => {

@@ -2,12 +2,12 @@ import { expect, it, vi } from 'vitest';
 import { runCli, startReplicaProcess } from './cli-process.ts';
 import { startProvider, streamOneWord } from './http-peer.ts';
 
-/** Each of these starts several processes, on a machine that may have others to run. */
+/** Each test starts several processes, possibly on a busy machine. */
 vi.setConfig({ testTimeout: 60_000 });
 
 const OWNER = { HOLDFAST_API_KEY: 'sk-the-owner-of-the-task' };
 
-/** A replica that has answered so many requests of the task. */
+/** Starts a replica that has answered this many requests of the task. */
 async function deploy(task: string, steps: number) {
   const root = await startProvider((request, response) => {
     request.resume();

@@ -10,7 +10,7 @@ import { debianProgram } from './debian-program.ts';
 import { chunkEvent, startProvider } from './http-peer.ts';
 import { needs } from './needs.ts';
 
-/** Has pseudo-terminals, which Node does not. */
+/** Python can open pseudo-terminals; Node can't. */
 const python = await debianProgram('python3');
 const curl = await debianProgram('curl');
 const { PATH, NODE_COMPILE_CACHE } = process.env;
@@ -147,7 +147,7 @@ it('in a real terminal, a table has its width and its colours', {
   expect(lines[1]?.length).toBeLessThanOrEqual(60);
 });
 
-/** The command on a terminal with so many columns. */
+/** Runs the command in a terminal with this many columns. */
 async function inTerminal(columns: number, words: readonly string[]): Promise<{ stdout: string }> {
   const script = [
     'import fcntl, os, pty, struct, sys, termios',

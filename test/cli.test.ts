@@ -13,7 +13,7 @@ import { NO_UPSTREAM_URL } from './replica.ts';
 
 const UPSTREAM = ['--upstream', NO_UPSTREAM_URL];
 
-/** One that this machine has beside that of the tests. */
+/** An older Node that this machine has besides the one that runs the tests. */
 const oldNode = oldestNode();
 
 function oldestNode(): { readonly path: string; readonly version: string } | Missing {
@@ -143,7 +143,7 @@ describe('a Node that is too old', () => {
 
   it('can read the line', needs(oldNode), () => {
     if ('missing' in oldNode) throw new Error(oldNode.missing);
-    // What the compiler makes of the file is the file: it has no types.
+    // The entry file has no types, so the compiler's output is the file itself.
     const copy = join(temporaryDirectory(), 'cli.mjs');
     copyFileSync(ENTRY, copy);
     const ended = spawnSync(oldNode.path, [copy, 'serve'], { encoding: 'utf8' });

@@ -17,7 +17,7 @@ import { TYPE_KINDS, typeCheck } from './package/type-check.ts';
 
 const LIMIT_BYTES = 100_000;
 const LIMIT_DOWNLOAD_MS = 30_000;
-/** Packing and installing take seconds; on a busy machine they take more. */
+/** Packing and installing take seconds, and longer on a busy machine. */
 const LIMIT_MS = 240_000;
 const EVENTS = saying(...words(12));
 
@@ -71,7 +71,7 @@ describe('the tarball of the client', () => {
   });
 });
 
-/** Asks the first of the replicas that it is given, and prints the answer. */
+/** Asks the first of its replicas and prints the answer. */
 const USE = `
   const [url, second] = process.argv.slice(-2);
   const fetch = resumable({ endpoints: [url, second], backoffMs: 1, backoffMaxMs: 4 });
@@ -85,7 +85,7 @@ const USE = `
 const IMPORTED = `import { resumable } from '${clientManifest.name}';\nimport process from 'node:process';\n${USE}`;
 const REQUIRED = `const { resumable } = require('${clientManifest.name}');\n${USE}`;
 
-/** A runtime, what it needs to be told before the path of a program, and where it is. */
+/** A runtime, its arguments before the path of a program, and its own path. */
 type Runtime = readonly [
   name: string,
   words: readonly string[],

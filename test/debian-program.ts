@@ -7,19 +7,22 @@ import { MAY_INSTALL, notInstalled } from './installs.ts';
 const INSTALL_LOCK = '/tmp/holdfast-apt-install.lock';
 const run = promisify(execFile);
 
-/** Why something cannot be checked on this machine. */
+/** The reason why this machine can't run a check. */
 export interface Missing {
   readonly missing: string;
 }
 
-/** The program of this machine, else that of Debian's package of the same name, which `npm run test:all` installs when it can. */
+/**
+ * Finds the program on this machine, or in the Debian package of the same name, which `npm run test:all` installs if it
+ * can.
+ */
 export async function debianProgram(name: string): Promise<{ readonly path: string } | Missing> {
   const path = inPath(name);
   if (path !== undefined) return { path };
   if (!MAY_INSTALL) return { missing: notInstalled(name) };
   if (process.getuid?.() !== 0 || inPath('apt-get') === undefined)
     return { missing: `there is no ${name} on this machine, and it cannot be installed` };
-  // Test files run at the same time, and each of them comes here. At runlevel 1 Debian starts no service.
+  // Test files run in parallel and may all get here. At runlevel 1, Debian doesn't start the installed services.
   const install = `command -v ${name} || (apt-get update -qq && apt-get install -y -qq --no-install-recommends ${name})`;
   const env = { ...process.env, RUNLEVEL: '1', DEBIAN_FRONTEND: 'noninteractive' };
   try {
@@ -33,7 +36,7 @@ export async function debianProgram(name: string): Promise<{ readonly path: stri
     : { path: installed };
 }
 
-/** Where a program of that name is on this machine. */
+/** The path of the program on this machine. */
 export function inPath(program: string): string | undefined {
   const directories = [...(process.env.PATH ?? '').split(delimiter), '/usr/sbin'];
   return directories.map((directory) => join(directory, program)).find((path) => existsSync(path));

@@ -3,7 +3,7 @@ import http, { type IncomingMessage, type RequestListener, type ServerResponse }
 import net, { type AddressInfo, type Socket } from 'node:net';
 import { onTestFinished } from 'vitest';
 
-/** A plain HTTP/1.1 server on a free port, closed when the test ends. Returns its root URL. */
+/** Starts a plain HTTP/1.1 server on a free port, and closes it when the test ends. Returns its root URL. */
 export async function startProvider(listener: RequestListener): Promise<string> {
   const server = http.createServer(listener);
   server.listen(0, '127.0.0.1');
@@ -15,7 +15,7 @@ export async function startProvider(listener: RequestListener): Promise<string> 
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
-/** The next request a provider gets. */
+/** A listener for a provider, and `next` for the next request that it receives. */
 export function providerRequests() {
   const waiting: ((exchange: Exchange) => void)[] = [];
   const arrived: Exchange[] = [];
@@ -37,7 +37,7 @@ export interface Exchange {
   readonly response: ServerResponse;
 }
 
-/** A TCP connection to `url` that sends exactly what it is told, destroyed when the test ends. */
+/** Opens a TCP connection to `url` that sends exactly what the test writes. Destroyed when the test ends. */
 export async function connect(url: string): Promise<Socket> {
   const { hostname, port } = new URL(url);
   const socket = net.connect(Number(port), hostname);
@@ -47,7 +47,7 @@ export async function connect(url: string): Promise<Socket> {
   return socket;
 }
 
-/** Everything the peer sends until it closes. */
+/** Everything that the peer sends until it closes. */
 export async function received(socket: Socket): Promise<string> {
   let text = '';
   socket.on('data', (bytes: Buffer) => {
@@ -57,7 +57,7 @@ export async function received(socket: Socket): Promise<string> {
   return text;
 }
 
-/** Reads until `marker` has come; what came after it in the same piece is included. */
+/** Reads until `marker` arrives; includes the rest of the same piece. */
 export function receivedUntil(socket: Socket, marker: string): Promise<string> {
   return new Promise((resolve, reject) => {
     const pieces: string[] = [];
@@ -65,7 +65,7 @@ export function receivedUntil(socket: Socket, marker: string): Promise<string> {
     const onData = (bytes: Buffer) => {
       const piece = bytes.toString('latin1');
       pieces.push(piece);
-      // Searching all of a long answer again for each piece takes seconds.
+      // Searching the whole text for each piece would take seconds for a long answer.
       end = end.slice(-marker.length) + piece;
       if (!end.includes(marker)) return;
       socket.off('data', onData).off('close', onClose);
@@ -77,7 +77,7 @@ export function receivedUntil(socket: Socket, marker: string): Promise<string> {
   });
 }
 
-/** What a provider sends of an answer: a chunk, framed. */
+/** One framed chunk of a provider's answer. */
 export const chunkEvent = (delta: object, finish_reason: string | null = null): string =>
   `data: ${JSON.stringify({
     id: 'chatcmpl-1',
@@ -87,7 +87,7 @@ export const chunkEvent = (delta: object, finish_reason: string | null = null): 
     choices: [{ index: 0, delta, finish_reason }],
   })}\n\n`;
 
-/** A whole answer of one word, for which the prompt had 12 tokens. */
+/** Sends a complete answer of one word to a prompt of 12 tokens. */
 export function streamOneWord(response: ServerResponse, word: string): void {
   response.writeHead(200, { 'content-type': 'text/event-stream' });
   const [text, finish] = [chunkEvent({ role: 'assistant', content: word }), chunkEvent({}, 'stop')];

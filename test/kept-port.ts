@@ -4,7 +4,9 @@ import { createServer } from 'node:net';
 const LOWEST = 20_000;
 const COUNT = 10_000;
 
-/** A free port that the system gives to no other socket while the process that listens on it is away: it is below those it picks from. */
+/**
+ * Finds a free port below the ephemeral range, so the system can't give it to another socket while its process is down.
+ */
 export async function keptPort(taken: readonly number[]): Promise<number> {
   for (;;) {
     const port = LOWEST + Math.floor(Math.random() * COUNT);

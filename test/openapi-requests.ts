@@ -14,8 +14,8 @@ const DOCUMENT = JSON.parse(readFileSync(new URL('../holdfast.openapi.json', imp
 };
 
 /**
- * Which operation of `/holdfast/v1` the request is, as holdfast.openapi.json describes it. Throws for a request that it does
- * not describe. `body`: of its JSON; `undefined` where there is none.
+ * The operation of `/holdfast/v1` that the request matches in holdfast.openapi.json. Throws if the request doesn't
+ * conform. `body` is its parsed JSON, or `undefined` if there is none.
  */
 export function operationOf(method: string, url: string, body: unknown): string {
   const { pathname } = new URL(url);

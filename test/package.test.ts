@@ -15,11 +15,11 @@ import { TYPE_KINDS, typeCheck } from './package/type-check.ts';
 import { startProvider } from './provider/provider.ts';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
-/** Of the tarball: a little above what it has. */
+/** The limit for the tarball, slightly above its current size. */
 const LIMIT_BYTES = 840_000;
 const LIMIT_PACKAGES = 80;
 const LIMIT_DOWNLOAD_MS = 30_000;
-/** Packing, installing and commands take seconds; all of them together on a busy machine take more. */
+/** Each command takes seconds; all of them take longer on a busy machine. */
 const LIMIT_MS = 240_000;
 
 const OLDEST = manifest.engines.node.replace('>=', '').concat('.0');
@@ -45,10 +45,10 @@ describe('the tarball', () => {
     /^(package\.json|README\.md|LICENSE|CHANGELOG\.md|holdfast\.(openapi|schema)\.json)$/,
     /^docs\/[\w-]+\.(md|svg)$/,
     /^dist\/.+\.js$/,
-    // The client is all that is imported from the package, once as ES modules and once as CommonJS.
+    // Users import only the client from the package, as ES modules or as CommonJS.
     /^dist\/(commonjs\/)?(client|interrupts)\/[\w-]+\.d\.ts$/,
     /^dist\/commonjs\/package\.json$/,
-    // For browsers, as it is.
+    // Served to browsers unchanged.
     /^dist\/status\/page\/[\w-]+\.(css|html|js|svg)$/,
   ];
 
@@ -103,7 +103,7 @@ describe('the tarball', () => {
   });
 });
 
-/** Where processes and a thread begin: not to be imported. */
+/** Entry points of processes and of a thread, not for import. */
 const RUN_BY_SERVE = new Set([
   'dist/cli.js',
   'dist/checkpoint/file/file-writer-thread.js',
@@ -121,7 +121,7 @@ describe.each([
   const runIn = (node: string, command: string, words: string[]) =>
     run(command, words, {
       cwd: project,
-      // npm and its commands run on the Node that comes first.
+      // npm and its commands run on the first Node on the PATH.
       env: { ...process.env, PATH: [dirname(node), process.env.PATH].join(delimiter) },
     });
 

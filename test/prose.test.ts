@@ -15,7 +15,7 @@ beforeAll(async () => {
   linter = await vale();
 }, 600_000);
 
-/** `file:line:column:rule:message`, a line each. */
+/** One complaint per line: `file:line:column:rule:message`. */
 async function complaints({ skip }: TestContext, paths: readonly string[]): Promise<string> {
   if ('missing' in linter) return skip(linter.missing);
   try {
@@ -39,7 +39,7 @@ test('so do the comments in the code', async (context) => {
   expect(await complaints(context, ['src', 'demo', 'bench', 'packages'])).toBe('');
 });
 
-/** What each rule is there for. */
+/** Examples that each rule has to refuse. */
 const BANNED = {
   Chains: ['This is the name of the owner of the task of the agent.'],
   Phrases: [

@@ -20,11 +20,11 @@ import { createServer, type Server } from '../src/server/server.ts';
 export const SECRET = 'a secret for tests only';
 const TTL_MS = 3_600_000;
 
-/** A memory store that can be told to fail, or not to answer. Replicas that are given the same runs share them. */
+/** A memory store that can fail, or stop answering, on demand. Replicas with the same `runs` share their data. */
 export class ReplicaStore extends MemoryStore {
-  /** Makes everything but appends and ends reject. */
+  /** If set, everything but appends and ends rejects with it. */
   fault: Error | undefined;
-  /** Makes reads and notes wait for ever. */
+  /** If set, reads and notes never settle. */
   isSilent = false;
   override readonly index: RunIndex;
   readonly #calls = new EventEmitter();
@@ -41,7 +41,7 @@ export class ReplicaStore extends MemoryStore {
     }
   }
 
-  /** Resolves when it is asked next. */
+  /** Resolves at the next call. */
   async asked(): Promise<void> {
     await once(this.#calls, 'call');
   }
@@ -61,7 +61,7 @@ export class ReplicaStore extends MemoryStore {
   }
 }
 
-/** Ends every run at once with one event. */
+/** Ends each run at once with a single event. */
 export const shortRelay: Relay = async (_run, client) => {
   client.open({});
   client.end('data: [DONE]\n\n');
@@ -78,18 +78,18 @@ export interface Replica {
   log(): Promise<string>;
 }
 
-/** How a replica deviates from one that is alone and does nothing. */
+/** The parts that differ from those of a single, idle replica. */
 export interface ReplicaParts {
   readonly relay?: Relay;
   readonly follow?: Follow;
-  /** Given to several, it makes them replicas of one deployment. */
+  /** Replicas with the same `runs` form one deployment. */
   readonly runs?: MemoryRuns;
   readonly transport?: Transport;
-  /** Of everything but what is stored. */
+  /** The time for everything but the store. */
   readonly time?: Time;
 }
 
-/** A replica on free ports, closed when the test ends. `tree` is the configuration as a file would have it. */
+/** Starts a replica on free ports and closes it when the test ends. `tree` is the content of the configuration file. */
 export async function startReplica(
   tree: Record<string, unknown>,
   parts: Relay | ReplicaParts = {},
@@ -130,7 +130,7 @@ export async function startReplica(
   return { server, ...urls, store, metrics, log: () => text(lines.end()) };
 }
 
-/** An upstream without a listener: port 9 of a loopback address is never opened by tests. */
+/** An upstream without a listener: tests never open port 9 of a loopback address. */
 export const NO_UPSTREAM_URL = 'http://127.0.0.1:9/v1';
 
 export const upstreamsAt = (base_url: string, more: Record<string, unknown> = {}) => ({

@@ -1,4 +1,4 @@
-// Properties that name no seed of their own take `HOLDFAST_SEED` too, so that one variable repeats or varies a whole run.
+// Applies `HOLDFAST_SEED` to properties without their own seed, so that one variable repeats or varies a whole run.
 const { HOLDFAST_SEED } = process.env;
 if (HOLDFAST_SEED !== undefined) {
   const { default: fc } = await import('fast-check');

@@ -1,13 +1,13 @@
 import { expect } from 'vitest';
 
-/** With so many standard deviations, one seed in three million fails a share that is as it should be. */
+/** With this many standard deviations, a correct share fails for one seed in three million. */
 const DEVIATIONS = 5;
 
 /**
- * Asserts that a property met the situations it is about: a property over cases that never interrupt or never recover
- * proves nothing. `counts`: the number of `cases` in which each situation occurred. `shares`: the part of all cases, from 0
- * to 1, in which it occurs at least, measured with thousands of them. A count fails if chance does not explain it: with a
- * few hundred cases a rare situation may be missing, with a few thousand it may not.
+ * Asserts that a property's cases reached the situations that it tests: without interruptions or recoveries, a property
+ * proves nothing. `counts` is the number of `cases` in which each situation occurred; `shares` is its minimum share of
+ * all cases, from 0 to 1, measured with thousands of cases. A count fails if chance doesn't explain it, so a rare
+ * situation may be absent from a few hundred cases but not from a few thousand.
  */
 export function expectShares(
   counts: Readonly<Record<string, number>>,
@@ -20,6 +20,6 @@ export function expectShares(
   }
 }
 
-/** The expected count of a binomial distribution, less the deviations. */
+/** The expected count of a binomial distribution, minus the allowed deviations. */
 const leastOf = (cases: number, share: number): number =>
   Math.floor(cases * share - DEVIATIONS * Math.sqrt(cases * share * (1 - share)));

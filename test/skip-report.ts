@@ -3,12 +3,12 @@ import type { Reporter, TestCase, TestModule, Vitest } from 'vitest/node';
 import { EXPECTED_SKIPS } from './expected-skips.ts';
 import { TIERS } from './tiers.ts';
 
-/** How many of the tests that have the same reason are named. */
+/** How many tests to name for each reason. */
 const NAMED_MAX = 3;
 
 /**
- * Says at the end which tests were skipped and why, and which tiers were left out. In `npm run test:all` on a machine that
- * has `CI` set, a skip that test/expected-skips.ts does not list fails the run.
+ * At the end of a run, reports the skipped tests with their reasons, and the tiers left out. In `npm run test:all` with
+ * `CI` set, a skip that test/expected-skips.ts doesn't list fails the run.
  */
 export default class SkipReport implements Reporter {
   #vitest: Vitest | undefined;
@@ -19,7 +19,7 @@ export default class SkipReport implements Reporter {
 
   onTestRunEnd(modules: readonly TestModule[]): void {
     const vitest = this.#vitest;
-    // Who asks for some tests by name, or works on them, knows that the others do not run.
+    // A run that selects tests by name, or watches files, leaves tests out on purpose.
     if (!vitest || vitest.config.testNamePattern || vitest.config.watch) return;
     const skipped = Map.groupBy(
       modules.flatMap((module) => [...module.children.allTests('skipped')]),
@@ -46,7 +46,7 @@ export default class SkipReport implements Reporter {
   }
 }
 
-/** The tiers that `--project` did not choose. */
+/** The tiers that `--project` didn't select. */
 function leftOut({ config, projects }: Vitest): ('unit' | 'integration' | 'system')[] {
   if (config.project.length === 0) return [];
   const chosen = new Set(projects.map(({ name }) => name));

@@ -1,4 +1,4 @@
-/** What a test costs, and what it needs besides Node and the packages that npm installs. */
+/** A tier says what a test costs, and what it needs besides Node and the npm packages. */
 export type Tier = 'unit' | 'integration' | 'system' | 'llama';
 
 interface Globs {
@@ -7,8 +7,8 @@ interface Globs {
 }
 
 /**
- * Open sockets, or start processes of this repository. They use what else the machine has installed, if it has. Several files
- * run in one process, so each undoes what it changes there.
+ * Tests that open sockets or start this repository's processes. They use other programs only if the machine has them.
+ * Several files share a process, so each undoes its changes to it.
  */
 const INTEGRATION = [
   'test/{admin-host,cli,cli-completion,cli-runs,cli-terminal}.test.ts',
@@ -32,9 +32,9 @@ const INTEGRATION = [
 ];
 
 /**
- * Need a program of others, or more time than a change in the making can wait for: they cut an answer at every place, drive
- * every client of a kind, or repeat something until chance has had its way. An integration test takes one of each. Where the
- * same file tests every store, test/checkpoint/store-deployments.ts chooses one of each kind for the quick tier.
+ * Tests that need third-party programs, or too much time for a quick check: they cut an answer at every place, drive
+ * every client of a kind, or repeat something until rare cases occur. An integration test takes one of each. If one
+ * file tests every store, test/checkpoint/store-deployments.ts picks one of each kind for the quick tier.
  */
 const SYSTEM = [
   'test/agents/**/*.test.ts',
@@ -56,7 +56,7 @@ const SYSTEM = [
   'test/kubernetes/**/*.test.ts',
   'test/{client-package,package,prose}.test.ts',
   'test/prometheus/**/*.test.ts',
-  // Every byte, every event, every replica: minutes.
+  // These cover every byte, every event and every replica, which takes minutes.
   'test/proxy/**/*.exhaustive.test.ts',
   'test/proxy/**/{stored-capabilities,told-once}.test.ts',
   'test/redis/**/*.test.ts',
@@ -70,8 +70,8 @@ const SYSTEM = [
 const LLAMA = ['test/llama/**/*.test.ts'];
 
 /**
- * The test files of each tier. Every test file is in exactly one: what no list names is a unit test, which may neither open
- * a socket nor start a process (test/unit-setup.ts).
+ * The test files of each tier. Every test file belongs to exactly one: a file that no list names is a unit test, which
+ * must neither open sockets nor start processes (test/unit-setup.ts).
  */
 export const TIERS: Readonly<Record<Tier, Globs>> = {
   unit: { include: ['test/**/*.test.ts'], exclude: [...INTEGRATION, ...SYSTEM, ...LLAMA] },

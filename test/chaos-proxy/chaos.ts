@@ -13,12 +13,12 @@ export interface Chaos {
 }
 
 interface ChaosFaults extends Partial<FaultOptions> {
-  /** Default all of the requests. */
+  /** By default, every request. */
   readonly share?: number;
   readonly seed?: number;
 }
 
-/** A proxy on a free port with these faults. */
+/** Starts a proxy on a free port with these faults. */
 export async function openChaos(upstream: string, options: ChaosFaults): Promise<Chaos> {
   const { share = 1, seed = 7, ...given } = options;
   const transport = createUndiciTransport();
@@ -38,7 +38,7 @@ export async function openChaos(upstream: string, options: ChaosFaults): Promise
   return { url, proxy, reports, close };
 }
 
-/** The same, closed when the test ends. */
+/** Like {@link openChaos}, but closes the proxy when the test ends. */
 export async function startChaos(upstream: string, options: ChaosFaults): Promise<Chaos> {
   const chaos = await openChaos(upstream, options);
   onTestFinished(() => chaos.close());

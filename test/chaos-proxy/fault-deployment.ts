@@ -18,7 +18,7 @@ export interface Deployment {
   readonly replica: Replica;
 }
 
-/** A provider that says the same to every question, and continues it to the letter. */
+/** Deploys Holdfast with a provider that gives every question the same answer and continues it verbatim. */
 export async function deploy(tree: object = ALLOWED): Promise<Deployment> {
   const provider = await startProvider();
   onTestFinished(() => provider.close());

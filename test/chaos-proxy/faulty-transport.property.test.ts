@@ -18,7 +18,10 @@ const places: fc.Arbitrary<Place> = fc.oneof(
   fc.nat(120).map((characters) => ({ kind: 'characters' as const, characters })),
 );
 
-/** All but statuses: with these the provider is not asked, and the invariants compare its requests with the attempts. */
+/**
+ * Every fault except statuses: a request that gets a status never reaches the provider, and the invariants compare the
+ * provider's requests with the attempts.
+ */
 const faults: fc.Arbitrary<Fault> = fc.oneof(
   {
     weight: 4,
@@ -28,7 +31,10 @@ const faults: fc.Arbitrary<Fault> = fc.oneof(
   fc.record({ kind: fc.constant('error'), error: fc.constantFrom(...ERROR_NAMES), place: places }),
 );
 
-/** The same runs, whose provider does nothing wrong by itself. Every report is counted in `struck` or `missed`. */
+/**
+ * The same runs, but all faults are injected: the provider itself never fails. Each report counts as `struck` or
+ * `missed`.
+ */
 function injected(cases: fc.Arbitrary<Case>, seen: { struck: number; missed: number }): fc.Arbitrary<Case> {
   const onFault = ({ missed }: FaultReport) => void (missed === undefined ? seen.struck++ : seen.missed++);
   return fc

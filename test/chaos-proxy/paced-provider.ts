@@ -10,7 +10,7 @@ import { scriptedDocument, scriptedEvents } from './scripted-answer.ts';
 
 const EVENT_BYTES_MAX = 65_536;
 
-/** What of an answer its client has read. */
+/** The text that the client has read so far. */
 export class Read {
   text = '';
   readonly #changes = new EventEmitter();
@@ -30,8 +30,8 @@ export class Read {
 }
 
 /**
- * A provider that says the scripted answer, each event when its client has read all before it: a reset can then take
- * nothing with it. Returns its base URL.
+ * Starts a provider that sends each event of the scripted answer only after the client has read all earlier ones, so
+ * that a reset can't discard events still in flight. Returns its base URL.
  */
 export async function startPacedProvider(read: Read): Promise<string> {
   const url = await startProvider((request, response) => void answer(request, response, read));

@@ -15,7 +15,7 @@ const EVENT_BYTES_MAX = 65_536;
 const NAMES: readonly WireName[] = ['chat_completions', 'completions', 'messages', 'responses'];
 const WITH_CALLS = NAMES.filter((name) => name !== 'completions');
 
-/** The events that a client has when the fault strikes; all of them where it does not. */
+/** The events that the client receives before the fault strikes, or all of them if it never does. */
 function eventsBefore(wire: WireName, place: Place, typical_characters = 100): readonly string[] {
   const reader = new StepReader(WIRES[wire], EVENT_BYTES_MAX);
   const finder = new PlaceFinder(place, typical_characters);

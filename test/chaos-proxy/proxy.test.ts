@@ -30,7 +30,7 @@ async function ask(url: string, options: http.RequestOptions, body: string | Buf
   const request = http.request(url, options);
   request.end(body);
   const [response] = (await once(request, 'response')) as [IncomingMessage];
-  // Of the connection, not of the answer.
+  // This header belongs to the connection, not to the answer.
   const { 'keep-alive': _, ...headers } = response.headers;
   return { status: response.statusCode, headers, body: await buffer(response) };
 }
@@ -38,7 +38,7 @@ async function ask(url: string, options: http.RequestOptions, body: string | Buf
 const post = (url: string, path: string, headers: Record<string, string> = {}): Promise<Received> =>
   ask(new URL(path, url).href, { method: 'POST', headers: { ...headers } }, '{"stream":true}');
 
-/** A provider that sends this body to everything. */
+/** Starts a provider that answers every request with this body. */
 const saying = (body: string | Buffer, headers: Record<string, string>, status = 200): Promise<string> =>
   startProvider((request, response) => {
     request.resume();
@@ -191,7 +191,8 @@ test('a percentage is one of how long answers were, of which those that came who
     share: 0.5,
   });
   for (let request = 0; request < 12; request++) await post(url, '/v1/messages');
-  // 30 % of the 400 that are assumed until the first answer of 133 has come whole; both in pieces of five to ten.
+  // Until the first answer is complete, 30 % refers to an assumed length of 400; after that, to the actual 133. The
+  // fault strikes before the piece, of five to ten characters, that would exceed the result.
   expect([...new Set(reports.map(({ after }) => after?.count))]).toEqual([120, 30]);
 });
 
@@ -267,7 +268,7 @@ describe('holdfast chaos', () => {
     expect(status).toBe(2);
   });
 
-  /** Starts the command; `until` resolves with the lines when there are so many. */
+  /** Starts the command; `until` resolves with the lines once there are that many. */
   async function startCommand(words: readonly string[]) {
     const child = startCli(['chaos', '--port', '0', '--seed', '7', ...words]);
     const lines: string[] = [];

@@ -62,7 +62,7 @@ test('the share is the share of the requests, and faults are drawn alike', () =>
     }),
     { seed: SEED, numRuns: 20 },
   );
-  // All four add up to one: what is at least its share in each is not more in any.
+  // The four shares add up to one, so if each count reaches its share, none can exceed it.
   expectShares(counts, cases, { none: 0.7, cut: 0.1, error: 0.1, status: 0.1 });
 });
 

@@ -12,7 +12,7 @@ export type Written = readonly [option: keyof FaultOptions, given: string];
 /** The lines of docs/chaos.md. */
 export const PAGE = readFileSync(join(ROOT, 'docs/chaos.md'), 'utf8').split('\n');
 
-/** What the application gets of an answer with this fault. */
+/** What the application receives if the answer has this fault. */
 export async function asked(reader: Reader, [option, given]: Written) {
   const read = new Read();
   const chaos = await startChaos(await startPacedProvider(read), { [option]: [given] });
@@ -24,14 +24,14 @@ export async function asked(reader: Reader, [option, given]: Written) {
   return { error, read };
 }
 
-/** The class of the error, or none; and how much the application has read of the answer. */
+/** The class of the error, or `no error`, and the number of characters that the application has read. */
 export async function seen(reader: Reader, written: Written): Promise<string> {
   const { error, read } = await asked(reader, written);
   const name = error === undefined ? 'no error' : `\`${error.constructor.name}\``;
   return `${name}, ${read.characters}`;
 }
 
-/** The cells of a row of the first table. */
+/** The cells of the fault's row in the first table. */
 export const cellsOf = (fault: string): readonly string[] => {
   const row = PAGE.find((line) => line.startsWith(`| \`--${fault}\` |`) && line.includes(', '));
   return row?.split(' | ').slice(1) ?? [];

@@ -3,7 +3,7 @@ import OpenAI from 'openai';
 import { PROMPT_END } from '../provider/request.ts';
 import type { Read } from './paced-provider.ts';
 
-/** Retries are off: what is looked at is the first failure. */
+/** Retries are off because the tests look at the first failure. */
 const openai = (baseURL: string, defaultHeaders: Headers = {}) =>
   new OpenAI({ baseURL, apiKey: 'sk-test', maxRetries: 0, defaultHeaders });
 const anthropic = (url: string, defaultHeaders: Headers = {}) =>
@@ -14,7 +14,7 @@ type Headers = Readonly<Record<string, string>>;
 const messages = [{ role: 'user' as const, content: 'When is the tide?' }];
 const message = { model: 'm', max_tokens: 100, messages };
 
-/** Reads an answer as an application does, and rejects as the SDK does. */
+/** Reads an answer as an application does, and rejects with the SDK's error. */
 export type Reader = (url: string, read: Read, headers?: Headers) => Promise<void>;
 
 export const STREAM_READERS = {

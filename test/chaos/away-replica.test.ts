@@ -13,25 +13,28 @@ import { Comparison, readRun, unrepeatable, verdictOf } from './unrepeatable.ts'
 import { type Received, receive } from './verdict.ts';
 
 const SEED = seedOr(20_261_123);
-/** By each way of being away. */
+/** Runs for each kind of absence. */
 const RUNS = Number(process.env.HOLDFAST_ABSENCES ?? 16);
-/** Of one replica, which is away. */
+/** All on the replica that goes away. */
 const RUNS_PER_ROUND = 8;
 const LEASE_MS = 1000;
 const ROUND_MAX_MS = 60_000;
-/** Of an answer, before its replica is away. */
+/** How long an answer streams before its replica goes away. */
 const BEGINNING_MS = 800;
 const WORDS = 160;
-/** None is salvaged before its answer would have been over. */
+/** Longer than any answer takes, so that nothing is salvaged before it. */
 const SALVAGE_NEVER_MS = 60_000;
 
 const redis = await redisBinary();
 
 interface Round {
   readonly durability: 'interval' | 'write_ahead';
-  /** How long the replica is away. */
+  /** How long the replica is away, in leases. */
   readonly leases: number;
-  /** Until a second client comes to the other replica, since the first one is away; none comes if undefined. */
+  /**
+   * When a second client connects to the other replica, counted from the start of the absence; no second client if
+   * undefined.
+   */
   readonly reader_after_ms: number | undefined;
   readonly salvage_after_ms: number;
 }
@@ -45,9 +48,9 @@ const rounds: fc.Arbitrary<Round> = fc.noBias(
   }),
 );
 
-/** A store, and a way to keep the first replica away from it, or from everything. */
+/** A store, and a way to cut the first replica off from it, or to stop that replica completely. */
 interface Absence {
-  /** As each replica reaches it; the same file store for all where there are none. */
+  /** The store's URL for each replica; empty if all replicas share a file store. */
   readonly stores: readonly string[];
   leave(pid: number): void;
   come(pid: number): void;
@@ -111,14 +114,14 @@ describe(`a replica that is away for a while (seed ${SEED})`, needs(redis), () =
 });
 
 /**
- * From files, what is salvaged is not taken back: it has ended, and with `write_ahead`, nothing that is not stored may be
- * shown.
+ * The file store can't take back a salvaged run because the run has ended. With `write_ahead`, a replica must not
+ * deliver anything that isn't stored, so its answer ends there.
  */
 const mayBeSalvaged = ({ durability, salvage_after_ms }: Round): boolean =>
   durability === 'write_ahead' && salvage_after_ms < SALVAGE_NEVER_MS;
 
 interface Answered {
-  /** By its first client, by a second one, and by those who read it afterwards. */
+  /** The answers to the first client, to the second one, and to those that read the run afterwards. */
   readonly answers: readonly Received[];
   readonly isTakenOver: boolean;
 }

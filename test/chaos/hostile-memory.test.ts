@@ -6,12 +6,12 @@ import { HoldfastProcess } from '../e2e/holdfast-process.ts';
 import { startProvider } from '../http-peer.ts';
 
 const HEAP_MB = 512;
-/** How many streams and uploads there are at a time; the nightly form has more. */
+/** The number of concurrent streams and uploads; the nightly form has more. */
 const HONEST = Number(process.env.HOLDFAST_HONEST ?? 10);
 const HOSTILE = Number(process.env.HOLDFAST_HOSTILE ?? 20);
 const HONEST_WORDS = 300;
 const HONEST_INTERVAL_MS = 20;
-/** For each of them, and for what all of them have in common. */
+/** A limit for each of them plus a fixed share. */
 const TIMEOUT_MS = 60_000 + 2_000 * (HONEST + HOSTILE);
 
 const MB = 1_048_576;
@@ -26,7 +26,7 @@ const call = (fragment: Fragment) => chunk({ tool_calls: [fragment] });
 const started = (index: number, name: string, json = '') =>
   call({ index, id: `call_${index}`, type: 'function', function: { name, arguments: json } });
 
-/** What hostile upstreams send, piece by piece, for as long as they are listened to. */
+/** The events of hostile upstreams, piece by piece, until the connection is closed. */
 const STREAMS: Readonly<Record<string, () => Generator<string>>> = {
   *text() {
     for (;;) yield text('flood '.repeat(10_000));
@@ -56,7 +56,7 @@ const STREAMS: Readonly<Record<string, () => Generator<string>>> = {
   },
 };
 
-/** Bodies of hostile clients: each is refused, and none is held for long. */
+/** Bodies of hostile clients. Holdfast has to refuse each of them without holding it for long. */
 const BODIES: Readonly<Record<string, () => string>> = {
   'empty objects': () => `{"model":"m","stream":true,"messages":[${'{},'.repeat(11_000_000)}{}]}`,
   names: () => `{"model":"m",${Array.from({ length: 1_000_000 }, (_, index) => `"k${index}":1`).join(',')}}`,
@@ -96,8 +96,8 @@ interface Answer {
 }
 
 /**
- * Never rejects: a connection that breaks has status 0. Of an answer only what is asked for is kept; what is still coming
- * when `leaving` aborts is left.
+ * Never rejects: a broken connection yields status 0. Keeps the whole answer only if `isKept` is set; aborting
+ * `leaving` abandons the rest.
  */
 const post = (url: string, body: Buffer, isKept: boolean, leaving?: AbortSignal): Promise<Answer> =>
   new Promise((resolve) => {
@@ -161,12 +161,12 @@ test(
       }
     });
     const told = await Promise.all(answers);
-    // Since the last time that metrics were asked for.
+    // The percentile covers the time since the last request for metrics.
     const delay_p99_s = (await holdfast.metrics()).get('nodejs_eventloop_lag_p99_seconds');
     over.abort();
     await Promise.all(hostile);
     console.info('answers to hostile requests', Object.fromEntries(statuses), { delay_p99_s });
-    // An eighth of that where the machine has nothing else to do.
+    // An idle machine needs about an eighth of that.
     expect(delay_p99_s).toBeLessThan(1);
     for (const [index, { status, text: stream }] of told.entries()) {
       expect(status).toBe(200);

@@ -17,20 +17,20 @@ import { checkLog } from './log-check.ts';
 import { judge, receive, Tally } from './verdict.ts';
 import { CHAT } from './wire-question.ts';
 
-// What is not compiled takes longer to start than it lives here.
+// TypeScript that isn't compiled takes longer to start than a replica lives in this test.
 process.env.HOLDFAST_CLI ??= fileURLToPath(new URL('../../dist/cli.js', import.meta.url));
 
 const SEED = seedOr(20_261_123);
 const RUNS = Number(process.env.HOLDFAST_STORM_RUNS ?? 8);
-/** Under way at once. */
+/** Concurrent streams. */
 const STREAMS = 16;
-/** The storm is over after so many, however slowly replicas start on a busy machine: so the test ends. */
+/** Limits the storm, so that the test ends even if replicas start slowly on a busy machine. */
 const KILLS_PER_RUN = 3;
 const REPLICAS = 3;
 const LEASE_MS = 3000;
 const RUN_MAX_MS = 180_000;
 const TEST_MAX_MS = 120_000 + Math.ceil(RUNS / STREAMS) * RUN_MAX_MS;
-/** What is exact of all answers, at least; the others are known by their clients not to be whole. */
+/** The minimum share of exact answers. The clients of all other answers have to know that theirs are incomplete. */
 const EXACT_SHARE = 0.99;
 
 const STORY_LINE_MAX = 400;
@@ -38,7 +38,7 @@ const STORY_LINE_MAX = 400;
 const redis = await redisBinary();
 
 interface Kill {
-  /** After the one before. */
+  /** After the previous kill. */
   readonly after_ms: number;
   readonly victim: number;
 }
@@ -47,7 +47,7 @@ const kills: fc.Arbitrary<Kill> = fc.noBias(
   fc.record({ after_ms: fc.integer({ min: 500, max: 2000 }), victim: fc.nat({ max: REPLICAS - 1 }) }),
 );
 
-/** Of 25 to 50 events a second, for ten seconds and more: replicas live for less than four. */
+/** Answers of 25 to 50 events per second that last at least six seconds, while replicas live for less than four. */
 const plans: fc.Arbitrary<Plan> = fc
   .record({
     words: fc.integer({ min: 250, max: 450 }),
@@ -63,7 +63,7 @@ const plans: fc.Arbitrary<Plan> = fc
     return { parts: hasCall ? [text, call] : [text], delay_ms, prefill: 'vllm', chunk: 9 };
   });
 
-/** Replicas on ports that stay the same, whatever happens to their processes. */
+/** Replicas on fixed ports: a process that dies is replaced on the same port. */
 class Storm {
   readonly #deployment: Deployment;
   readonly #listens: readonly Listen[];
@@ -90,7 +90,7 @@ class Storm {
     return this.#listens.map(({ port }) => `http://127.0.0.1:${port}`);
   }
 
-  /** Until it is ended: a replica that listens dies, and starts again. */
+  /** Kills one listening replica after the other and restarts it, until the storm is ended. */
   async rage(script: readonly Kill[]): Promise<void> {
     for (const { after_ms, victim } of script) {
       await pause(after_ms);
@@ -106,7 +106,7 @@ class Storm {
     }
   }
 
-  /** Resolves when all replicas are there. */
+  /** Resolves once all replicas are running. */
   async end(): Promise<readonly HoldfastProcess[]> {
     this.#isOver = true;
     await Promise.all(this.#starting);
@@ -118,7 +118,7 @@ class Storm {
   }
 }
 
-/** What the replicas have logged of a run, in order. */
+/** The log lines of all replicas about a run, in order. */
 const storyOf = (run: string, { replicas }: Deployment): string =>
   replicas
     .flatMap(({ log, pid }) =>

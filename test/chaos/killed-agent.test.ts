@@ -12,35 +12,38 @@ import type { RecordedRequest } from '../provider/recorded-request.ts';
 import { redisBinary } from '../redis/binaries.ts';
 import { RedisServer } from '../redis/redis-server.ts';
 
-// What is not compiled takes longer to start than it lives here.
+// TypeScript that isn't compiled takes longer to start than a replica lives in this test.
 process.env.HOLDFAST_CLI ??= fileURLToPath(new URL('../../dist/cli.js', import.meta.url));
 
 const SEED = seedOr(20_261_128);
-/** Of agents and replicas, in each row. */
+/** The number of kills, of agents and replicas together, in each row. */
 const KILLS = Number(process.env.HOLDFAST_AGENT_KILLS ?? 12);
-/** Between two tokens: an answer has about thirty. */
+/** The time between two tokens; an answer has about thirty. */
 const TOKEN_MS = 8;
-/** Tasks under way at once. */
+/** Concurrent tasks. */
 const TASKS = 2;
 const TEST_MAX_MS = 120_000 + 4000 * KILLS;
 
-/** An agent at the n-th place where it can be lost, or a replica a moment after the n-th request of this process of the agent. */
+/**
+ * Kills the agent at the n-th place where it can die, or a replica shortly after the n-th request of the current agent
+ * process.
+ */
 type Kill =
   | { readonly of: 'agent'; readonly place: number }
   | { readonly of: 'replica'; readonly slot: number; readonly request: number; readonly after_ms: number };
 
 const agentKills = (places: number): fc.Arbitrary<Kill> =>
   fc.record({ of: fc.constant('agent' as const), place: fc.integer({ min: 1, max: places }) });
-/** Within the answer to that request, and while the ledger is asked after it. */
+/** The delay covers the answer to that request and the query of the ledger that follows. */
 const replicaKills: fc.Arbitrary<Kill> = fc.record({
   of: fc.constant('replica' as const),
-  // The first one is that of the agent, as long as it is there.
+  // The agent uses the first replica while it is up, so that one is hit more often.
   slot: fc.constantFrom(0, 0, 1),
   request: fc.integer({ min: 1, max: 3 }),
   after_ms: fc.integer({ min: 0, max: 40 * TOKEN_MS }),
 });
 
-/** Kills that are met one after the other, in one task, each by a process of the agent that begins it again. */
+/** The kills of one task, in order. After each kill of the agent, a new process starts the task again. */
 const stories = (places: number, hasReplicas: boolean): fc.Arbitrary<readonly Kill[]> =>
   fc.noBias(
     fc.array(
@@ -58,7 +61,7 @@ interface Row {
   readonly agent: Agent;
 }
 
-/** What came of all tasks of a row. */
+/** The totals over all tasks of a row. */
 class Account {
   agents = 0;
   replicas = 0;
@@ -71,7 +74,7 @@ class Account {
     return this.agents + this.replicas;
   }
 
-  /** `uncut_bytes`: what the answers of a task take that is not cut. */
+  /** `uncut_bytes` is the size of the answers of a task that is never interrupted. */
   report(title: string, uncut_bytes: number): string {
     const { agents, replicas, tasks, mailedTwice, requests, bytes } = this;
     const paid = (bytes / (tasks * uncut_bytes)).toFixed(2);
@@ -97,7 +100,7 @@ async function campaign(title: string, { store, replicas, manner, agent }: Row):
   let replaced = Promise.resolve();
   let isReplacing = false;
 
-  /** Two replicas are never away at once: then no agent could be answered. */
+  /** Never leaves both replicas down at once, because then no request of an agent could be answered. */
   const killReplica = (slot: number): void => {
     if (isReplacing) return;
     account.replicas++;
@@ -137,7 +140,7 @@ async function campaign(title: string, { store, replicas, manner, agent }: Row):
     if (mails.length > 2) account.mailedTwice++;
     if (manner === 'stock') return;
     expect(mails, told).toHaveLength(2);
-    // A step whose answer came to its end is not asked for again, unless the replica that had it was lost.
+    // A step with a complete answer isn't requested again unless the replica that held the answer was lost.
     const ended = requests.filter(({ aborted_at_ms }) => aborted_at_ms === undefined).map(turnOf);
     const deaths = account.replicas - replicas_before;
     expect(ended.length - new Set(ended).size, told).toBeLessThanOrEqual(deaths);
@@ -178,7 +181,7 @@ describe(`an agent that is killed ${KILLS} times, as are its replicas (seed ${SE
     const row = async (store: string, replicas: 1 | 2, manner: Row['manner'] = 'ledger') =>
       campaign(`${language}, ${store.replace(/:.*/, '')}, ${manner}`, { store, replicas, manner, agent });
 
-    // What a replica without a store has is lost with it.
+    // A replica without a shared store loses its runs when it dies, so this row has only one and never kills it.
     test('sends each mail once, with memory', needs(needed), () => row(inMemory(), 1));
     test('sends each mail once, with files', needs(needed), () => row(inFiles(), 2));
     test('sends each mail once, with Redis', needs(redis, needed), async () => row(await inRedis(), 2));

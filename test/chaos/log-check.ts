@@ -3,7 +3,7 @@ import { parseId } from '../../src/checkpoint/redis/log.ts';
 
 export interface LogFacts {
   readonly epochs: number;
-  /** What shows that two replicas wrote at once, or that something is missing. */
+  /** Evidence that two replicas wrote at once, or that entries are missing. */
   readonly violations: readonly string[];
 }
 
@@ -13,7 +13,10 @@ interface OpeningLine {
   readonly base: number;
 }
 
-/** Looks at the log of a run as Redis has it, with nothing of the store in between but the shape of an id. */
+/**
+ * Checks the log of a run directly in Redis, bypassing the store, so that a defect of the store can't hide in its own
+ * reader.
+ */
 export async function checkLog(redis: Redis, run: string): Promise<LogFacts> {
   const entries = await redis.xrange(`holdfast:{${run}}:log`, '-', '+');
   const violations: string[] = [];
@@ -47,22 +50,22 @@ export async function checkLog(redis: Redis, run: string): Promise<LogFacts> {
   return { epochs: epoch, violations };
 }
 
-/** Without the checksum in front. */
+/** The JSON line, without the checksum in front of it. */
 function lineOf(fields: readonly string[]): string {
   const line = fields[fields.indexOf('l') + 1] ?? '';
   return line.slice(line.indexOf(' ') + 1);
 }
 
-/** Undefined for plain text, which is not JSON. */
+/** Undefined if the entry is plain text, not JSON. */
 function recordIn(fields: readonly string[]): { readonly last: number; readonly events: number } | undefined {
   if (/^[~^]/.test(fields[1] ?? '')) return undefined;
   const [last, segments] = JSON.parse(lineOf(fields)) as [number, readonly (readonly unknown[])[]];
   return { last, events: segments.reduce((sum, segment) => sum + eventsOf(segment), 0) };
 }
 
-/** Before the time and the proof, a digit for the length of each. */
+/** The field before the time and the proof has one digit per event: the length of its text. */
 const plainEventsOf = (fields: readonly string[]): number => fields[1]?.split(' ').at(-3)?.length ?? 0;
 
-/** A series of merged events names the length of each; any other segment is one event. */
+/** A merged series lists the length of each event; any other segment is one event. */
 const eventsOf = ([code, , lengths]: readonly unknown[]): number =>
   code === 'e' || !Array.isArray(lengths) ? 1 : lengths.length;

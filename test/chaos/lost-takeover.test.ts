@@ -13,22 +13,24 @@ import { Comparison, readRun, unrepeatable } from './unrepeatable.ts';
 import { type Received, receive } from './verdict.ts';
 
 const SEED = seedOr(20_261_123);
-/** By each way of losing. */
+/** Runs for each way to lose the takeover. */
 const RUNS = Number(process.env.HOLDFAST_LOSSES ?? 6);
-/** Of one replica, which is stopped. */
+/** All on the replica that is stopped. */
 const RUNS_PER_ROUND = 6;
 const LEASE_MS = 1000;
 const ROUND_MAX_MS = 60_000;
-/** Of an answer, before anything happens. */
+/** How long an answer streams before anything happens. */
 const BEGINNING_MS = 1000;
 const WORDS = 260;
 
 const redis = await redisBinary();
 
 interface Round {
-  /** From the takeover until Redis is lost. */
+  /** Counted from the takeover. */
   readonly lost_after_ms: number;
-  /** When the replica that was stopped runs again: after Redis has come back, or before it is lost, if that is negative. */
+  /**
+   * When the stopped replica resumes, counted from the return of Redis. If negative, it resumes before Redis is lost.
+   */
   readonly resumed_after_ms: number;
   readonly durability: 'interval' | 'write_ahead';
 }
@@ -41,12 +43,12 @@ const rounds: fc.Arbitrary<Round> = fc.noBias(
   }),
 );
 
-/** What is read once a takeover is lost. */
+/** A store that can forget a takeover. */
 interface Losing {
   readonly url: string;
-  /** What is stored now is what there will be in the end. */
+  /** Fixes the current state as the one that remains after the loss. */
   keep(): Promise<void>;
-  /** Resolves when what has happened since is lost, and Redis is there again. */
+  /** Resolves once everything that `happens` wrote is lost and Redis is available again. */
   lose(happens: () => Promise<void>): Promise<void>;
   stop(): Promise<void>;
 }
@@ -77,11 +79,13 @@ async function failover(binary: string): Promise<Losing> {
 
 interface Answers {
   readonly question: string;
-  /** By its first client, by the reader who had it taken over, and by those who read it afterwards. */
+  /** By the first client, by the reader that triggered the takeover, and by those that read the run afterwards. */
   readonly received: readonly Received[];
 }
 
-/** One replica is stopped, the other takes its runs over, Redis loses that, and both continue. */
+/**
+ * Stops one replica, lets the other take its runs over, makes Redis lose the takeover, and lets both replicas continue.
+ */
 async function play(losing: Losing, round: Round, name: string): Promise<readonly Answers[]> {
   const { durability, lost_after_ms, resumed_after_ms } = round;
   const checkpoint = { store: losing.url, lease_ms: LEASE_MS, durability };

@@ -13,12 +13,12 @@ const KILLS = Number(process.env.HOLDFAST_KILLS ?? 10);
 const KILLS_PER_ROUND = 5;
 const ROUND_MAX_MS = 40_000;
 const LEASE_MS = 3000;
-/** What the recovery may take besides, and what a busy machine adds. */
+/** The allowance for the recovery itself, and for a busy machine. */
 const BESIDES_MS = 300 + 1000;
 const WORDS = 600;
 const BEGINNING_MS = 1000;
 const GAP_MAX_MS = 20_000;
-/** Of a word that the first replica has not said. */
+/** Matches a word that the first replica has not said. */
 const CONTINUED = /"content":"[^"]*[b-z]\d/;
 
 const redis = await redisBinary();

@@ -17,15 +17,15 @@ import { type ChaosRun, chaosRuns } from './script.ts';
 import { CHAT, MESSAGES, RESPONSES, type WireQuestion } from './wire-question.ts';
 
 const SEED = seedOr(20_261_121);
-/** Taken over in each test, at least. */
+/** The minimum number of takeovers in each test. */
 const RUNS = Number(process.env.HOLDFAST_DEATHS ?? 100);
-/** On each of the other wires. */
+/** The minimum for each of the other wires. */
 const RUNS_ON_WIRE = Math.ceil((RUNS * 2) / 15);
 const RUNS_PER_ROUND = 30;
-/** From the moment at which the provider was asked for all answers of a round, which take 0.3 to 1.5 s each. */
+/** Counted from the moment when all answers of a round have been requested; each takes 0.3 to 1.5 s. */
 const KILL_AFTER_MAX_MS = 400;
 const LEASE_MS = 1000;
-/** Replicas need not agree about the time of day. */
+/** The replicas' clocks need not agree. */
 const CLOCK_SKEW_MS = 3_600_000;
 const ROUND_MAX_MS = 60_000;
 const TEST_MAX_MS = 60_000 + 2_000 * RUNS;
@@ -39,7 +39,7 @@ describe(`replicas that die, with Redis (seed ${SEED})`, needs(redis), () => {
 
   beforeAll(async () => {
     if ('missing' in redis) return;
-    // What it wrote survives its process, though not its machine, without waiting for a disk.
+    // Appended entries survive the process without a wait for the disk; they needn't survive the machine.
     const durable = ['appendonly yes', 'appendfsync no'];
     server = await RedisServer.start({ binary: redis.path, configuration: durable });
   });
@@ -57,11 +57,11 @@ describe(`replicas that die, with Redis (seed ${SEED})`, needs(redis), () => {
     });
   }
 
-  /** The replicas that live, the one that is to die first. */
+  /** The living replicas; the first one is the next to be killed. */
   let living: HoldfastProcess[] = [];
   const died = { runs: 0, taken_over: 0, in_continuation: 0 };
 
-  /** Kills the replica that delivers the answers of a round, and puts a new one in its place. */
+  /** Kills the replica that delivers the answers of a round, and starts a replacement. */
   async function killOne(after_ms: number): Promise<void> {
     await pause(after_ms);
     const [victim, survivor] = living;
@@ -82,7 +82,10 @@ describe(`replicas that die, with Redis (seed ${SEED})`, needs(redis), () => {
   const questionOf = (round: number, index: number) => `round ${round}, question ${index}`;
   const killTime = (round: number) => (KILL_AFTER_MAX_MS * ((round * 7) % 10)) / 10;
 
-  /** Every run of a round is asked of the first replica, which is killed meanwhile: until `runs` have lost theirs. */
+  /**
+   * Sends every run of a round to the first replica and kills that replica meanwhile, until `runs` of them have been
+   * taken over.
+   */
   async function play(
     name: string,
     ask: (question: string, run: ChaosRun) => Promise<string>,
@@ -91,7 +94,8 @@ describe(`replicas that die, with Redis (seed ${SEED})`, needs(redis), () => {
   ): Promise<void> {
     Object.assign(died, { runs: 0, taken_over: 0, in_continuation: 0 });
     living = [...deployment.replicas];
-    // Answers that are over, or not begun, when the replica dies do not count: rounds are played until enough do.
+    // Answers that have ended, or not begun, when the replica dies don't count, so play rounds until enough runs were
+    // taken over.
     const rounds_max = Math.ceil((4 * runs) / RUNS_PER_ROUND);
     for (let round = 0; died.taken_over < runs && round < rounds_max; round++) {
       const asked = chaosRuns(SEED + round, RUNS_PER_ROUND).map(async (run, index) => {
@@ -110,7 +114,7 @@ describe(`replicas that die, with Redis (seed ${SEED})`, needs(redis), () => {
     expect(died.in_continuation).toBeGreaterThan(runs / 20);
   }
 
-  /** Through `holdfast/client`; resolves with the id of the run once the answer is known to be whole. */
+  /** Asks through `holdfast/client`; resolves with the id of the run once the answer has proven complete. */
   async function askThroughClient(
     question: string,
     { plan }: ChaosRun,
@@ -128,7 +132,10 @@ describe(`replicas that die, with Redis (seed ${SEED})`, needs(redis), () => {
     return response.headers.get('holdfast-run-id') ?? '';
   }
 
-  /** With the plain SDK, which raises; what an application does then is to ask the same again, elsewhere. */
+  /**
+   * Asks with the plain SDK. After an error, it does what an application does: ask the same question of another
+   * replica.
+   */
   async function askAgainAndAgain(question: string, { plan }: ChaosRun): Promise<string> {
     const urls = living.map(({ url }) => url);
     for (let time = 0; ; time++) {
@@ -223,7 +230,7 @@ describe(`replicas that die, with Redis (seed ${SEED})`, needs(redis), () => {
   );
 });
 
-/** Every byte of text, every call once, one end. */
+/** All the text, each call once, and one end. */
 function expectWhole(stream: StreamReading, plan: Plan, question: string): void {
   expect(stream.violations, question).toEqual([]);
   expect(stream.error, `${question}: ${JSON.stringify(stream.error)}`).toBeUndefined();
@@ -239,7 +246,7 @@ function expectWhole(stream: StreamReading, plan: Plan, question: string): void 
   expect(stream.done, question).toBe(true);
 }
 
-/** Answers of a megabyte are not for a report. */
+/** Answers of a megabyte are too long for a report. */
 function firstDifference(text: string, expected: string): string {
   let at = 0;
   while (at < expected.length && text[at] === expected[at]) at++;

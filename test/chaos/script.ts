@@ -3,14 +3,16 @@ import { callTo } from '../e2e/situations.ts';
 import type { Fault } from '../provider/fault.ts';
 import type { Part, Plan } from '../provider/script.ts';
 
-/** Events of this size reach the client in many pieces: a replica can die inside one. */
+/** The client receives events of this size in many pieces, so a replica can die in the middle of one. */
 const HUGE_CHARACTERS = 40_000;
 const HUGE_PARTS = 8;
 
 const words = (count: number, salt: number) =>
   Array.from({ length: count }, (_, index) => `w${salt}-${index} à 満潮 🌊`).join(' ');
 
-/** At a place the answer gets to: some runs are cut by the provider as well, so that replicas die in continuations. */
+/**
+ * The provider cuts some runs, too, at a place that the answer reaches, so that replicas also die during continuations.
+ */
 const faults: fc.Arbitrary<readonly Fault[]> = fc.oneof(
   { weight: 3, arbitrary: fc.constant<Fault[]>([]) },
   {
@@ -53,10 +55,10 @@ const parts: fc.Arbitrary<Pick<Plan, 'parts' | 'chunk' | 'delay_ms'>> = fc
     }
   });
 
-/** An answer, how the provider breaks while it gives it, and when it is asked for. */
+/** An answer, the faults of its provider, and when it is requested. */
 export interface ChaosRun {
   readonly plan: Plan;
-  /** Before the request is made: so that the replica dies at a different place of every answer. */
+  /** The delay before the request, so that the replica dies at a different place in each answer. */
   readonly delay_ms: number;
 }
 

@@ -5,10 +5,12 @@ import { readStream } from '../simulation/stream-reading.ts';
 import { judge, type Received, receive, Tally, type Verdict } from './verdict.ts';
 
 const DELAY_MS = 30;
-/** A run that is under way for ever is a failure, too. */
+/** A run that never ends is a failure, too. */
 const READ_MAX_MS = 30_000;
 
-/** An answer of so many words. Every continuation is a different one of the same length: its words begin with a letter of their own. */
+/**
+ * An answer of this many words. Each continuation has the same length, but its words begin with a letter of its own.
+ */
 export function unrepeatable(words: number): Plan {
   let continuations = 0;
   const text = Array.from({ length: words }, (_, index) => `a${index}`).join(' ');
@@ -19,24 +21,24 @@ export function unrepeatable(words: number): Plan {
   return { parts: [{ text }], says: { prefill }, delay_ms: DELAY_MS, prefill: 'vllm' };
 }
 
-/** What is the same in all continuations. */
+/** The part that all continuations share. */
 const withoutLetters = (text: string): string => text.replaceAll(/[a-z]/g, 'a');
 
-/** Which continuations an answer is made of. */
+/** The letters of the continuations that an answer consists of. */
 const lettersOf = ({ body }: Received): string =>
   [...new Set(readStream(body).text.match(/[a-z]/g))].join('');
 
-/** What one replica says of a run, from its beginning. */
+/** Reads a run from its beginning on one replica. */
 export const readRun = (replica: HoldfastProcess, run: string): Promise<Received> =>
   receive(() => {
     const signal = AbortSignal.timeout(READ_MAX_MS);
     return fetchRun(replica, `${run}/stream?starting_after=0`, { signal });
   });
 
-/** Of an answer that is {@link unrepeatable}, what is the same in all of them counts. */
+/** Judges an {@link unrepeatable} answer by the part that all its continuations share. */
 export const verdictOf = (received: Received, plan: Plan): Verdict => judge(received, plan, withoutLetters);
 
-/** What became of the answers to first clients, and of those that others read of the same runs. */
+/** The verdicts on what first clients received, and on what later readers received from the same runs. */
 export class Comparison {
   readonly first: Tally;
   readonly others: Tally;
@@ -46,7 +48,10 @@ export class Comparison {
     this.others = new Tally(`${name}, read by others`);
   }
 
-  /** What different clients got of one run, the first one first. Where different answers are complete, all are wrong. */
+  /**
+   * Adds the answers that different clients received from one run, the first client's first. If complete answers
+   * differ, all of them are wrong.
+   */
   add(name: string, plan: Plan, answers: readonly Received[]): void {
     const verdicts = answers.map((received) => verdictOf(received, plan));
     const complete = answers.filter((_, index) => verdicts[index]?.kind === 'exact').map(lettersOf);

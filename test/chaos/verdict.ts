@@ -2,29 +2,29 @@ import { callsOf, textOf } from '../e2e/situations.ts';
 import type { Plan } from '../provider/script.ts';
 import { readStream } from '../simulation/stream-reading.ts';
 
-/** What one client got of one answer, over however many connections. */
+/** What one client received of one answer, across all its connections. */
 export interface Received {
-  /** As far as its events are whole. */
+  /** Up to the last complete event. */
   readonly body: string;
-  /** Empty if no replica has ever named it. */
+  /** Empty if no replica has named the run. */
   readonly run: string;
-  /** Set where the application knows that this is not all: a status, or the error while it read. */
+  /** Set if the application knows that the answer is incomplete: a status, or the error while reading. */
   readonly error: string | undefined;
-  /** Each time for which no event came, if it was longer than {@link SILENCE_MS}. */
+  /** The pauses between events that were longer than {@link SILENCE_MS}. */
   readonly silences_ms: readonly number[];
 }
 
-/** Shorter ones belong to a busy machine. */
+/** A busy machine causes shorter pauses. */
 export const SILENCE_MS = 1000;
 
-/** Where they were asked for, clients that know no more than the standard wire do not see them. */
+/** These lines appear only on request, and a plain client of the wire ignores them. */
 const ID_LINES = /^id: .*\n/gm;
-/** Of an error, in a report. */
+/** Limits the text of an error in a report. */
 const WORDS_MAX = 300;
 
 /**
- * `exact`: all that the provider's script says, once. `honest`: the beginning of it, and the application knows. Everything
- * else is `wrong`.
+ * `exact`: the provider's whole script, once. `honest`: a prefix of it, and the application knows that it is
+ * incomplete. `wrong`: anything else.
  */
 export interface Verdict {
   readonly kind: 'exact' | 'honest' | 'wrong';
@@ -33,7 +33,7 @@ export interface Verdict {
   readonly why: string;
 }
 
-/** Reads an answer to its end, however that comes. */
+/** Reads an answer until it ends or breaks. */
 export async function receive(ask: () => Promise<Response>): Promise<Received> {
   const silences_ms: number[] = [];
   let text = '';
@@ -61,7 +61,10 @@ export async function receive(ask: () => Promise<Response>): Promise<Received> {
   }
 }
 
-/** Compares what a client got with what the provider says; of the text, what `essence` leaves of it. */
+/**
+ * Compares what a client received with the provider's script. `essence` reduces both texts to the part that has to
+ * match.
+ */
 export function judge(
   { body, error: thrown }: Pick<Received, 'body' | 'error'>,
   plan: Plan,
@@ -82,14 +85,14 @@ export function judge(
   return { kind: error !== undefined && !done ? 'honest' : 'wrong', told, why };
 }
 
-/** Answers of thousands of characters are not for a report. */
+/** Answers of thousands of characters are too long for a report. */
 function difference(text: string, expected: string): string {
   let at = 0;
   while (at < expected.length && text[at] === expected[at]) at++;
   return `${text.length} of ${expected.length} characters, the same up to ${at}`;
 }
 
-/** What became of the answers of one campaign, for its report. */
+/** The verdicts of one campaign, for its report. */
 export class Tally {
   readonly #name: string;
   readonly #verdicts: (Verdict & { readonly question: string })[] = [];
@@ -110,7 +113,7 @@ export class Tally {
       .map(({ question, why }) => `${question}: ${why}`);
   }
 
-  /** Figures, why answers are honest, and each that is wrong. */
+  /** Returns the figures, the reasons for honest answers, and every wrong answer. */
   report(): string {
     const silences = this.#silences_ms.toSorted((one, other) => one - other);
     const at = (share: number) => Math.round(silences[Math.floor(silences.length * share)] ?? 0);

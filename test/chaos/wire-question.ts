@@ -7,14 +7,14 @@ import { readMessages } from '../simulation/messages-reading.ts';
 import { readResponses } from '../simulation/responses-reading.ts';
 import { readStream, type StreamReading } from '../simulation/stream-reading.ts';
 
-/** How questions are asked on one wire, and answers read: as strictly as the strictest SDK reads them. */
+/** How to ask on one wire, and how to read its answers as strictly as the strictest SDK does. */
 export interface WireQuestion {
   readonly path: string;
   request(question: string): object;
   read(body: string): StreamReading;
 }
 
-/** More than any answer has. */
+/** More than any answer needs. */
 const MAX_TOKENS = 100_000;
 
 export const CHAT: WireQuestion = {
@@ -33,7 +33,7 @@ export const MESSAGES: WireQuestion = {
     messages: [{ role: 'user', content: question }],
     tools: messagesTools([TIDES]),
   }),
-  // A replica may be lost when a block has begun, and nothing was said in it.
+  // A replica may die after a block has begun and before it has any content.
   read: (body) => readMessages(body, { parted: true }),
 };
 

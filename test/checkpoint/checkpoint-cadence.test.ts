@@ -35,7 +35,7 @@ describe('the time that journals wait', () => {
 });
 
 describe('a journal whose store is slow', () => {
-  /** Records ten events per interval for a minute; returns how often the store was asked, and what came of it. */
+  /** Records ten events per interval for a minute; returns the number of store calls and the outcome. */
   async function record(latency_ms: number) {
     const situation = new Situation();
     situation.store.latency_ms = latency_ms;
@@ -71,7 +71,7 @@ describe('a journal whose store is slow', () => {
     journal.record(textEvent('a'));
     await situation.settle();
     expect(situation.seqs).toEqual([[0, 1]]);
-    // That it was fast is one of the answers that count.
+    // The cadence also observes this fast call, but one of them hardly changes its stretch.
     expect(situation.scheduler.cadence.stretch).toBeGreaterThan(5);
     journal.record(textEvent('b'));
     await situation.pass(2 * INTERVAL_MS);

@@ -43,7 +43,7 @@ export function temporaryDirectory(): string {
   return dir;
 }
 
-/** A finished run of the header and three records: the last one closes a tool call and finishes. */
+/** A finished run: the header and three records, the last of which closes a tool call and finishes. */
 export const SMALL_RUN: readonly JournalRecord[] = [
   HEADER_RECORD,
   textRecord(0, 'Grüße', ' 🙂', ', world'),

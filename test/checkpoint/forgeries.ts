@@ -13,30 +13,30 @@ import {
   textRecord,
 } from './fixtures.ts';
 
-/** What a store may be given to prove with. */
+/** The seals with which a store can prove what it wrote. */
 export const SEALS: Readonly<Record<string, Seal>> = {
   'sealing keys': createSeal([SEALING_KEY]),
   'the secret alone': createProofs('a secret of the deployment'),
 };
 
-/** What a store keeps of a run, as another writer of the store sees and writes it. */
+/** One stored entry of a run, as another writer of the store sees and writes it. */
 export interface StoredEntry {
   readonly kind: 'opening' | 'record' | 'end';
   readonly epoch: number;
-  /** Of a record: the last event. */
+  /** For a record, the number of its last event. */
   readonly seq: number;
   readonly body: string;
 }
 
-/** What the writer of a store makes without knowing a key, as the version before proofs has stored it. */
+/** What a writer of the store can produce without a key: entries in the form of the version before proofs. */
 export interface Forger {
   opening(run: RunId, owner: Owner, epoch: number, base: number): StoredEntry;
   end(epoch: number, end: RunEnd, seq: number): StoredEntry;
-  /** The entry with another owner, whatever else it says left as it is. */
+  /** The entry with another owner and everything else unchanged. */
   owned(entry: StoredEntry, from: Owner, to: Owner): StoredEntry;
   /** The opening with another base. */
   based(entry: StoredEntry, base: number): StoredEntry;
-  /** The opening, said to be of another run. */
+  /** The opening with the id of another run. */
   renamed(entry: StoredEntry, from: RunId, to: RunId): StoredEntry;
 }
 
@@ -47,14 +47,14 @@ export const record = (epoch: number, content: JournalRecord): StoredEntry => ({
   body: encodeRecordBody(content),
 });
 
-/** The record, said to be another one. */
+/** The record with another number. */
 const renumbered = (entry: StoredEntry, seq: number): StoredEntry => ({
   ...entry,
   seq,
   body: entry.body.replace(/^\[\d+/, `[${seq}`),
 });
 
-/** Another letter in the middle of what is encrypted, or another word in what is not. */
+/** The entry with one letter changed in the middle of its ciphertext, or one word changed in its plain text. */
 function altered(entry: StoredEntry): StoredEntry {
   const word = entry.body.replace('world', 'sword');
   if (word !== entry.body) return { ...entry, body: word };
@@ -63,15 +63,15 @@ function altered(entry: StoredEntry): StoredEntry {
   return { ...entry, body: entry.body.slice(0, at) + other + entry.body.slice(at + 1) };
 }
 
-/** The entries of runs that the forger finds, and its tools. */
+/** The entries of the runs in the store, and the forger's tools. */
 export interface Scene {
   /** `complete`: SMALL_RUN in two epochs, with its end. `open`: the same without its end. `cancelled`: in one epoch. */
   readonly complete: Log;
   readonly open: Log;
   readonly cancelled: Log;
-  /** Another run of the same owner, as long as the first record says and complete. */
+  /** Another complete run of the same owner, with as many events in its first record. */
   readonly sibling: Log;
-  /** The run of a stranger: the forger's own. */
+  /** A run of another owner, the forger. */
   readonly foreign: Log;
   readonly forger: Forger;
 }
@@ -81,20 +81,20 @@ export interface Log {
   readonly entries: readonly StoredEntry[];
 }
 
-/** The run that was written to, and what is to be there instead. */
+/** The run under attack, and the entries that replace its own. */
 export interface Forgery {
   readonly run: RunId;
   readonly entries: readonly StoredEntry[];
 }
 
 const END_OF_OTHER: RunEnd = { status: 'cancelled', at_ms: COMPLETE.at_ms };
-/** With times, as they are stored: then Redis has some of them as plain text. */
+/** Adds times, as in stored records; only then does Redis store some of them as plain text. */
 const timed = ({ seq, header, events }: JournalRecord): JournalRecord =>
   header ? { seq, header, events } : { seq, at_ms: 1, events };
 const RECORDS = SMALL_RUN.map(timed);
 const OTHER_TEXT = timed(textRecord(0, 'An', 'other', 'text!'));
 
-/** Appends to runs that are there, so that each store keeps them as it does. */
+/** Appends to existing runs, so that each store keeps them in its own form. */
 export async function makeScene(
   store: Store,
   entriesOf: (run: RunId) => Promise<readonly StoredEntry[]>,
@@ -145,7 +145,7 @@ const swapped = ({ entries }: Log, old: StoredEntry, entry: StoredEntry) =>
 const without = (entries: readonly StoredEntry[], kind: StoredEntry['kind']) =>
   entries.filter((entry) => entry.kind !== kind);
 
-/** What the writer of a store may try. */
+/** The attacks open to a writer of the store. */
 export const FORGERIES: Record<string, (scene: Scene) => Forgery> = {
   'the owner in the first opening': ({ complete, forger }) => {
     const opening = first(complete, 'opening');
@@ -301,14 +301,14 @@ export const FORGERIES: Record<string, (scene: Scene) => Forgery> = {
   }),
 };
 
-/** The texts of three notes as they are stored: of one owner under two names, and of another owner under the first. */
+/** The stored texts of three notes: two names of one owner, and the first name of another owner. */
 export interface StoredNotes {
   readonly own: string;
   readonly sibling: string;
   readonly foreign: string;
 }
 
-/** What the writer of a store may put in the place of the first note. */
+/** The replacements for the first note that a writer of the store can try. */
 export const NOTE_FORGERIES: Record<string, (notes: StoredNotes) => string> = {
   'a note in plain text': () => JSON.stringify({ value: 'forged' }),
   'the content of a note': ({ own }) =>
@@ -319,7 +319,7 @@ export const NOTE_FORGERIES: Record<string, (notes: StoredNotes) => string> = {
   "a note of one's own": ({ foreign }) => foreign,
 };
 
-/** What may be read of a run in spite of any forgery: nothing by a stranger, and by its owner only what was delivered. */
+/** What may be read of a run despite a forgery: its owner gets only what was delivered, and others get nothing. */
 export const TOLD = {
   complete: RECORDS,
   open: RECORDS,
@@ -328,7 +328,7 @@ export const TOLD = {
   foreign: [RECORDS[0] as JournalRecord, OTHER_TEXT],
 } as const;
 
-/** Why what is read is not authentic; undefined when nothing of the forgery is taken for true. */
+/** Says which forged content a reader accepted; undefined if none. */
 export async function believed(store: Store, scene: Scene, { run }: Forgery): Promise<string | undefined> {
   const names = ['complete', 'open', 'cancelled', 'sibling', 'foreign'] as const;
   const name = names.find((known) => scene[known].run === run);

@@ -8,7 +8,7 @@ import { StoreDouble } from './store-double.ts';
 
 export const INTERVAL_MS = 100;
 
-/** A journal on virtual time, in a store that does as it is told. */
+/** A journal in virtual time, on a store that the test controls. */
 export class Situation {
   readonly time = new VirtualTime();
   readonly store = new StoreDouble({ time: this.time, ttl_ms: 3_600_000 });
@@ -26,7 +26,7 @@ export class Situation {
     return this.store.acquire(this.run, OWNER);
   }
 
-  /** Without a lease, the journal is to begin with one later. */
+  /** Without a lease, the journal gets one later. */
   openWith(lease: Lease | undefined): JournalWriter {
     return new JournalWriter({
       store: this.store,
@@ -39,13 +39,13 @@ export class Situation {
     });
   }
 
-  /** Lets virtual time pass. */
+  /** Advances virtual time. */
   async pass(delay_ms: number): Promise<void> {
     await this.time.drive(sleep(this.time, delay_ms, new AbortController().signal));
     await this.settle();
   }
 
-  /** Lets everything happen that needs no time. */
+  /** Runs everything that is due without advancing the time. */
   settle(): Promise<void> {
     return this.time.drive(Promise.resolve());
   }

@@ -400,7 +400,7 @@ describe('the end of a journal', () => {
 });
 
 describe('a lease that another one follows after it was lost', () => {
-  /** It has stored one event, and not the next one. */
+  /** Loses the lease after one event is stored and before the next one is. */
   async function lose() {
     const situation = new Situation();
     const journal = await situation.open();

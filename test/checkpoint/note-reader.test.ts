@@ -6,7 +6,7 @@ const KEY = { kind: 'idempotency', name: 'key' } as const;
 const DIGEST = digestOfNote(OWNER, KEY);
 const note = (value: string) => encodeNote(DIGEST, value, undefined);
 
-/** A claim of the note `ours` where this is stored, one after the other; then nothing else is. */
+/** Claims the note `ours` while the store holds these values, one after the other, and then none. */
 function claiming(...stored: string[]) {
   const complaints: string[] = [];
   const reader = new NoteReader(undefined, ({ message }) => complaints.push(message));

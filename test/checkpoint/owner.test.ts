@@ -27,7 +27,7 @@ it('one key is the same owner, whatever header its client puts it into', () => {
     { 'x-api-key': 'sk-1' },
     { 'x-goog-api-key': 'sk-1' },
     { authorization: 'Bearer sk-1', 'x-api-key': 'sk-1' },
-    // The token of a gateway comes beside the credential.
+    // A gateway's token accompanies the credential and doesn't replace it.
     { authorization: 'Bearer sk-1', 'cf-aig-authorization': 'Bearer of the gateway' },
   ];
   expect(new Set(owners.map((headers) => ownerOf('secret', headers))).size).toBe(1);

@@ -3,7 +3,7 @@ import type { JournalEvent, JournalRecord, RunHeader } from '../../src/checkpoin
 import type { Delta, Usage } from '../../src/plans/delta.ts';
 import { MODES } from '../../src/plans/seam/mode.ts';
 
-/** Any UTF-16 at all: emoji, halves of emoji, control characters, line separators. */
+/** Any UTF-16: emoji, lone surrogates, control characters, line separators. */
 const text = fc.oneof(
   fc.string({ unit: 'grapheme', maxLength: 8 }),
   fc.string({ unit: 'binary', maxLength: 8 }),

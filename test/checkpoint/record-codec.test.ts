@@ -34,7 +34,7 @@ describe('encoded records', () => {
         const line = Buffer.from(encodeRecord(record));
         const position = at % line.length;
         line[position] = (line[position] as number) ^ change;
-        // A changed line break leaves the record whole; what it does to the next line is the reader's to notice.
+        // A damaged line break leaves this record intact; the reader notices it in the next line.
         if (position < line.length - 1) expect(decodeRecord(line)).toHaveProperty('reason');
       }),
       { numRuns: CASES },

@@ -14,7 +14,7 @@ const { deployments, missing } = await storeDeployments({ ttl_ms: TTL_MS, lease_
 
 for (const [name, reason] of missing) test(`the ${name} store`, needs({ missing: reason }), () => {});
 
-/** Begins a run, `after_ms` later than the first one there may be. */
+/** Begins a run `after_ms` later than the earliest possible one. */
 async function begin(
   store: Store,
   after_ms = 0,
@@ -31,7 +31,7 @@ async function begin(
 const listed = async (store: Store, thread?: string, owner: Owner = OWNER): Promise<readonly RunId[]> =>
   (await store.index.list(owner, thread)).map(({ run }) => run);
 
-/** The index may be elsewhere than the run, and a moment later. */
+/** The index may be stored apart from the run and lag behind it. */
 const eventually = (expected: readonly RunId[], ...asked: Parameters<typeof listed>): Promise<void> =>
   vi.waitFor(async () => expect(await listed(...asked)).toEqual(expected), { timeout: 5000, interval: 20 });
 

@@ -12,7 +12,7 @@ export const AFTER_MS = 60_000;
 export const TTL_MS = 604_800_000;
 export const NEVER = new AbortController().signal;
 
-/** Replicas on one store, in one virtual time, and what their sweeps did. */
+/** Replicas that share a store and a virtual time, and the results of their sweeps. */
 export class Deployment {
   readonly time = new VirtualTime();
   readonly #runs = new MemoryRuns();
@@ -25,7 +25,7 @@ export class Deployment {
     return new MemoryStore({ time: this.time, ttl_ms: TTL_MS, runs: this.#runs });
   }
 
-  /** Starts the sweep of a replica. */
+  /** Starts a replica's sweep. */
   sweep(store: Store = this.replica(), options: Partial<SalvageOptions> = {}): Salvage {
     const salvage = new Salvage({
       store,
@@ -42,7 +42,7 @@ export class Deployment {
     return salvage;
   }
 
-  /** Stores a run whose replica is lost. */
+  /** Stores a run and loses its replica. */
   async lose(records = [HEADER_RECORD, textRecord(0, 'Kelp', ' grips')]): Promise<RunId> {
     const store = this.replica();
     const { run } = await this.begin(store, records);
@@ -69,7 +69,7 @@ export class Deployment {
   }
 }
 
-/** Its sweeps end with the test. */
+/** A deployment whose sweeps stop when the test ends. */
 export function deployment(): Deployment {
   const opened = new Deployment();
   onTestFinished(() => opened.close());

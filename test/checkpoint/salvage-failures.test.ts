@@ -5,7 +5,7 @@ import type { Orphan, RunId } from '../../src/checkpoint/store.ts';
 import { OWNER } from './fixtures.ts';
 import { AFTER_MS, type Deployment, deployment, TTL_MS } from './salvage-deployment.ts';
 
-/** A store that fails at whatever it is told to. */
+/** A store whose calls fail if their names are in `failing`. */
 class FailingStore extends MemoryStore {
   readonly failing = new Set<string>();
 
@@ -28,7 +28,7 @@ class FailingStore extends MemoryStore {
 interface Failing {
   readonly replicas: Deployment;
   readonly store: FailingStore;
-  /** Another replica on the same runs. */
+  /** Another replica that shares the runs. */
   readonly successor: MemoryStore;
   lose(): Promise<RunId>;
 }

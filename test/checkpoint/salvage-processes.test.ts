@@ -13,7 +13,7 @@ const PROCESS = join(import.meta.dirname, 'salvaging-process.ts');
 const PROCESSES = 3;
 const ORPHANS = 90;
 
-/** Starts a process that salvages, and hands over what it says. */
+/** Starts a process that salvages, and passes on its reports. The returned function stops it. */
 function startSalvaging(dir: string, take: (report: SalvageReport) => void): () => Promise<void> {
   const child = fork(PROCESS, [dir], { execArgv: [], stdio: ['ignore', 'inherit', 'inherit', 'ipc'] });
   const exited = once(child, 'exit');
@@ -36,7 +36,7 @@ const open = (dir: string) =>
     onError: (error) => expect.unreachable(error.message),
   });
 
-/** Runs of these journals without a replica, one after the other. */
+/** Creates runs with these journals, in turn, that have no replica. */
 async function orphans(dir: string, journals: readonly (readonly JournalRecord[])[]): Promise<RunId[]> {
   const store = open(dir);
   const runs = await Promise.all(
@@ -63,7 +63,7 @@ test('processes that salvage one directory finalise each orphan once', async () 
   };
   const stops = Array.from({ length: PROCESSES }, () => startSalvaging(dir, take));
   await all.promise;
-  // For one that should not come.
+  // Wait for a further report, which must not come.
   await delay(2 * SALVAGE_AFTER_MS);
   await Promise.all(stops.map((stop) => stop()));
 

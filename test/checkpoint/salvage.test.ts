@@ -96,7 +96,7 @@ test('replicas that sweep one store at the same time finalise each orphan once',
   );
 });
 
-/** The same store at the other end of a network: what replicas ask of it at the same time is done in any order. */
+/** The same store across a network: calls that replicas make at the same time arrive in any order. */
 function farAway(store: MemoryStore, time: VirtualTime, seed: number, refusals: string[]): MemoryStore {
   let state = seed >>> 0;
   const under_way = () => {
@@ -194,7 +194,7 @@ describe('an orphan that may continue without its client', () => {
   const UNATTENDED_MS = AFTER_MS / 10;
   const UNTIL_MS = AFTER_MS * 2;
 
-  /** A replica whose every attempt to begin comes to this, and the runs that it was made for. */
+  /** Starts a sweep in which every attempt to begin has this result; returns the runs that it attempts. */
   function beginning(replicas: Deployment, continuation: () => Continuation) {
     const begun: string[] = [];
     const begin = async ({ run }: Orphan) => {

@@ -20,7 +20,7 @@ const stored = (records: readonly JournalRecord[], damage?: StoredRun['damage'])
   ...(damage && { damage }),
 });
 
-/** A journal of these events after the header. */
+/** A journal of the header and these events. */
 const saying = (...events: JournalEvent[]): readonly JournalRecord[] =>
   events.length === 0 ? [HEADER_RECORD] : [HEADER_RECORD, { seq: events.length, events }];
 

@@ -1,4 +1,5 @@
-// A process that salvages what is in a file store and says so. Started by salvage-processes.test.ts with the directory.
+// A process that salvages the runs in a file store and reports them. Started by salvage-processes.test.ts, with the
+// directory as its argument.
 import { FileStore } from '../../src/checkpoint/file/file-store.ts';
 import { Salvage } from '../../src/checkpoint/salvage.ts';
 import { systemTime } from '../../src/lib/time.ts';

@@ -15,7 +15,6 @@ const NEXT: Segment = {
 
 const begins = (segment: Segment): Delta => ({ kind: 'segment', ...segment });
 const says = (text: string): Delta => ({ kind: 'text', text });
-/** One record of these events. */
 const recordOf = (...events: readonly Delta[][]): JournalRecord => ({
   seq: events.length,
   events: events.map((deltas) => ({ deltas })),

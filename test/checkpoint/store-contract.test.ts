@@ -28,7 +28,7 @@ const { deployments, missing } = await storeDeployments({ ttl_ms: TTL_MS, lease_
 for (const [name, reason] of missing) test(`the ${name} store`, needs({ missing: reason }), () => {});
 
 describe.each(Object.keys(deployments))('the %s store', (name) => {
-  /** The stores of so many replicas that share what they store. */
+  /** Opens the stores of this many replicas, which share their data. */
   async function openReplicas(count: number): Promise<Store[]> {
     const openReplica = deployments[name]?.() as OpenReplica;
     const stores: Store[] = [];
@@ -55,7 +55,6 @@ describe.each(Object.keys(deployments))('the %s store', (name) => {
     return stored;
   }
 
-  /** Takes the run over from its holder. */
   const takeOver = async (store: Store, run: RunId): Promise<Lease> =>
     store.acquire(run, OWNER, (await read(store, run)).epoch);
 
@@ -391,11 +390,11 @@ describe.each(Object.keys(deployments))('the %s store', (name) => {
       const looking = (async () => {
         while (!isOver) await second.orphans(200);
       })();
-      // One by one, so that each can be come upon half handed over.
+      // Release them one by one, so that a search can happen between any two releases.
       for (const lease of leases) await first.release(lease);
       isOver = true;
       await looking;
-      // A look into a directory that changes meanwhile may miss some; the next one finds them.
+      // A search of a directory that changes meanwhile may miss some runs; the next search finds them.
       const missing = async () => {
         const found = new Set((await second.orphans(200)).map(({ run }) => run));
         return leases.filter(({ run }) => !found.has(run));
@@ -550,7 +549,7 @@ describe.each(Object.keys(deployments))('the %s store', (name) => {
       const other: NoteKey = { ...KEY, name: 'another' };
       const missing: NoteKey = { ...KEY, name: 'a third' };
       expect(await store.notes.get(OWNER, KEY)).toBeUndefined();
-      // At once, and in this order: however slow the machine is, it is extended in time.
+      // All in one batch and in this order, so that even a slow machine extends the note before it expires.
       await Promise.all([
         store.notes.put(OWNER, KEY, 'kept', 700),
         store.notes.put(OWNER, other, 'gone', 700),
@@ -562,7 +561,7 @@ describe.each(Object.keys(deployments))('the %s store', (name) => {
       const gone = async () => expect(await store.notes.get(OWNER, other)).toBeUndefined();
       await vi.waitFor(gone, { timeout: 5000, interval: 10 });
       await store.notes.extend(OWNER, other, NOTE_TTL_MS);
-      // For no less than it would have lasted without.
+      // An extension must never shorten a note's lifetime.
       await peer.notes.extend(OWNER, KEY, 1);
       for (const { notes } of [store, peer]) {
         expect(await notes.get(OWNER, KEY)).toBe('kept');
@@ -606,7 +605,7 @@ describe.each(sealed)('a note in the %s store whose key is gone', (name) => {
   const KEY: NoteKey = { kind: 'idempotency', name: 'a private name' };
   const LATER_KEY = 'l'.repeat(32);
 
-  /** A replica with the key that is gone elsewhere, two without it, and what these two have told. */
+  /** A replica with the old key, two with the later one, and the errors that those two have reported. */
   async function rotate() {
     const openReplica = deployments[name]?.() as OpenReplica;
     const told: [Error[], Error[]] = [[], []];

@@ -12,16 +12,16 @@ import { SEALING_KEY, temporaryDirectory } from './fixtures.ts';
 export type OpenReplica = (own?: ReplicaOptions) => Store | Promise<Store>;
 
 export interface StoreDeployments {
-  /** By name: makes a deployment of its own for every test. */
+  /** By name; each call creates a separate deployment for a test. */
   readonly deployments: Readonly<Record<string, () => OpenReplica>>;
-  /** What cannot be had here, and why. */
+  /** The stores that this machine can't run, and the reasons. */
   readonly missing: readonly (readonly [name: string, reason: string])[];
 }
 
-/** One of each kind: the others are sealed, or have other servers. */
+/** One of each kind; the others differ in seals or servers. */
 const QUICK = new Set(['memory', 'file', 'Redis']);
 
-/** Every store there is, for the tests of one file; in the quick tier, one of each kind. */
+/** All stores for the tests of one file, or one of each kind in the quick tier. */
 export async function storeDeployments(options: DeploymentOptions): Promise<StoreDeployments> {
   const deployments: Record<string, () => OpenReplica> = {
     memory: () => {

@@ -5,15 +5,15 @@ import { sleep, type Time } from '../../src/lib/time.ts';
 
 const NEVER = new AbortController().signal;
 
-/** A memory store whose appends, finishes and releases can be made to fail, or to wait until they are let go. */
+/** A memory store whose appends, finishes and releases can fail on demand, or wait until they are let through. */
 export class StoreDouble extends MemoryStore {
-  /** The batches that were stored, in order. */
+  /** The stored batches, in order. */
   readonly batches: (readonly JournalRecord[])[] = [];
   calls = 0;
-  /** How many calls fail from now on, and whether what they carried is stored all the same. */
+  /** The number of upcoming calls that fail, and whether they store their content first. */
   failures = 0;
   failAfterStoring = false;
-  /** How long every call takes. */
+  /** The duration of each call. */
   latency_ms = 0;
   readonly #time: Time;
   #gate: Promise<void> | undefined;
@@ -23,7 +23,7 @@ export class StoreDouble extends MemoryStore {
     this.#time = options.time;
   }
 
-  /** Holds every call back until the returned function is called. */
+  /** Blocks all calls until the returned function is called. */
   hold(): () => void {
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#gate = promise;

@@ -9,12 +9,12 @@ import { pythonEnvironment } from '../e2e/python/environment.ts';
 import { needs } from '../needs.ts';
 
 const PACKAGE = fileURLToPath(new URL('../../clients/python', import.meta.url));
-/** The libraries that the examples use take the better part of a minute to check the first time. */
+/** Without a cache, mypy takes most of a minute to check the libraries that the examples use. */
 const MYPY_CACHE = fileURLToPath(new URL('../../node_modules/.cache/holdfast-mypy', import.meta.url));
 const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as {
   version: string;
 };
-/** For a machine that has other things to do. */
+/** Allows for a busy machine. */
 const PATIENCE_MS = 600_000;
 
 const run = promisify(execFile);
@@ -22,7 +22,7 @@ const environment = await pythonEnvironment();
 const scratch = mkdtempSync(join(tmpdir(), 'holdfast-client-python-'));
 afterAll(() => rmSync(scratch, { recursive: true }));
 
-/** What it prints. Rejects with that if it fails. Nothing is written beside the sources. */
+/** Runs Python and returns its output; rejects with the output if it fails. Writes no bytecode next to the sources. */
 async function python(...words: readonly string[]): Promise<string> {
   if ('missing' in environment) throw new Error(environment.missing);
   const env = { PATH: process.env.PATH, PYTHONDONTWRITEBYTECODE: '1' };
@@ -39,7 +39,7 @@ function mypy(...words: readonly string[]): Promise<string> {
   return python('-m', 'mypy', '--strict', '--cache-dir', MYPY_CACHE, ...words);
 }
 
-/** Paths of the Python examples of the README, each as a file of its own beside what `beside` holds. */
+/** Writes each Python example of the README to a file in `beside`; returns the paths. */
 function writeExamples(beside: string): string[] {
   const readme = readFileSync(join(PACKAGE, 'README.md'), 'utf8');
   return [...readme.matchAll(/```python\n(.*?)```/gs)].map(([, code = ''], index) => {
@@ -67,7 +67,7 @@ describe('the client for Python', { timeout: PATIENCE_MS, ...needs(environment) 
     const options = ['--quiet', '--no-index', '--no-deps', '--no-build-isolation', '--target', scratch];
     await python('-m', 'pip', 'install', '--disable-pip-version-check', ...options, PACKAGE);
     const installed = readdirSync(join(scratch, 'holdfast_client'));
-    // It is released together with the server.
+    // The client and the server are released together, with the same version.
     expect(readdirSync(scratch)).toContain(`holdfast_client-${version}.dist-info`);
     expect(installed).toEqual(expect.arrayContaining(['__init__.py', 'httpx2.py', 'py.typed']));
     const examples = writeExamples(scratch);

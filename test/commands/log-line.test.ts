@@ -9,7 +9,7 @@ import { CASES, seedOr } from '../cases.ts';
 
 const plain = { paint: (text: string) => text, stacks: false };
 
-/** What a person is shown of what is logged here, without the time. */
+/** The readable form of the lines logged by `write`, without the time. */
 function shown(write: (log: ReturnType<typeof createLogger>) => void, options = plain): string {
   const lines = new PassThrough();
   write(createLogger('trace', lines));

@@ -19,9 +19,9 @@ import {
 } from './compositions.ts';
 import { documented, KEY } from './page.ts';
 
-/** Python imports for a while, on a machine that has other things to do. */
+/** Python takes long to import everything on a busy machine. */
 const START_MAX_MS = 240_000;
-/** LiteLLM loads parts of itself with the first requests. */
+/** LiteLLM loads parts of itself on the first requests. */
 const ANSWER_MAX_MS = 60_000;
 
 const TEXT = 'The tide comes in twice a day — “à marée haute”, 満潮 🌊 — and goes out again as often.';
@@ -31,7 +31,7 @@ const SAID: readonly Part[] = [{ text: TEXT }];
 const CALLED: readonly Part[] = [{ text: INTRODUCTION }, { tool: CALL }];
 const IN_TEXT = { event: 6 } as const;
 
-/** Behind the role: an attempt that gets further renews the budget. */
+/** Directly after the role: an attempt that got further would renew the budget. */
 const SILENT_RESET: Fault = { kind: 'reset', at: { event: 1 } };
 
 const inCall = (kind: 'reset' | 'clean_eof'): Plan => {
@@ -97,7 +97,7 @@ interface Body {
 
 const bodyOf = (request: RecordedRequest | undefined): Body | undefined => request?.body as Body | undefined;
 
-/** What each cell of the table means. */
+/** Checks each possible cell of the table. */
 const RESULTS: Readonly<
   Record<
     string,

@@ -8,7 +8,7 @@ import type { CachedProgram } from '../cached-program.ts';
 import { HoldfastProcess } from '../e2e/holdfast-process.ts';
 import { type Addresses, block, holdfastTree, KEY, providerAt } from './page.ts';
 
-/** What a client needs to ask a gateway. */
+/** What a client needs to reach a gateway. */
 export interface Entrance {
   /** The base URL, ending in `/v1`. */
   readonly url: string;
@@ -16,23 +16,25 @@ export interface Entrance {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** Processes that run, configured as the page has it. */
+/** The running processes, configured as on the page. */
 export interface Started {
-  /** What the application asks. */
+  /** What the application connects to. */
   readonly front: Entrance;
-  /** The gateway alone, where there is one. */
+  /** The other gateway on its own, or the same as `front`. */
   readonly gateway: Entrance;
 }
 
 export interface Composition {
-  /** Models to ask for, by their rows in the page's table. */
+  /** The models to request, by row of the page's table. */
   readonly rows: Readonly<Record<string, string>>;
   readonly gateway: CachedProgram;
-  /** Of the gateway in front: the header with the id of the run, and whether the client may ask to resume. */
+  /**
+   * For a gateway in front of Holdfast: the response header with the id of the run, and whether the client may resume.
+   */
   readonly answers?: { readonly run_id: string; readonly resumable: boolean };
-  /** Of the gateway behind: whether it passes on fields that OpenAI does not have. */
+  /** For a gateway behind Holdfast: whether it forwards fields that OpenAI's API doesn't have. */
   readonly passesFields?: boolean;
-  /** `ends`: takes what has to be stopped. */
+  /** Registers everything that has to be stopped in `ends`. */
   start(provider_url: string, ends: AsyncDisposableStack): Promise<Started>;
 }
 
@@ -65,7 +67,7 @@ async function litellmAt(words: string, addresses: Addresses, ends: AsyncDisposa
   return { url: `${url}/v1`, key };
 }
 
-/** The base URL of a Portkey. */
+/** Starts Portkey and returns its base URL. */
 export async function portkeyUrl(ends: AsyncDisposableStack): Promise<string> {
   if ('missing' in portkey) throw new Error(portkey.missing);
   const { port, stop } = await startPortkey(portkey.path, directory(ends));
@@ -77,7 +79,7 @@ export const portkeyHeaders = (provider: string, custom_host: string) => ({
   'x-portkey-config': JSON.stringify({ provider, custom_host, api_key: KEY }),
 });
 
-/** On one line, as a header has to be. */
+/** A header value must be on one line. */
 const onOneLine = (json: string): string => JSON.stringify(JSON.parse(json));
 
 const IN_FRONT_OF_OPENAI = 'openai: { base_url: https://api.openai.com/v1 }';

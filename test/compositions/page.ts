@@ -8,13 +8,13 @@ const OPENAI = 'https://api.openai.com/v1';
 const VLLM = 'http://vllm:8000/v1';
 const MARK = '<!-- asserted by test/compositions/compositions.test.ts -->';
 
-/** A provider takes any. */
+/** The provider of the tests accepts any key. */
 export const KEY = 'key-of-the-provider';
 
-/** Base URLs of the page, and those that stand in for them here. */
+/** Maps base URLs on the page to the test's own. */
 export type Addresses = Readonly<Record<string, string>>;
 
-/** One provider in place of all of the page. */
+/** One provider replaces all those on the page. */
 export const providerAt = (url: string): Addresses => ({ [OPENAI]: url, [VLLM]: url });
 
 const located = (text: string, addresses: Addresses): string =>
@@ -23,13 +23,13 @@ const located = (text: string, addresses: Addresses): string =>
     text,
   );
 
-/** The block of the page in this language that has these words. */
+/** The page's code block in this language that contains `words`. */
 export const block = (language: string, words: string, addresses: Addresses): string =>
   located(snippet(PAGE, language, words), addresses);
 
-/** The configuration of Holdfast that has these words. */
+/** The page's Holdfast configuration that contains `words`. */
 export function holdfastTree(words: string, addresses: Addresses): Record<string, unknown> {
-  // Only the address says whose dialect it is, and the address changes.
+  // Without its original address, the provider's dialect must be configured.
   const page = snippet(PAGE, 'yaml', words).replace(
     `{ base_url: ${OPENAI} }`,
     `{ base_url: ${OPENAI}, dialect: openai }`,
@@ -37,7 +37,7 @@ export function holdfastTree(words: string, addresses: Addresses): Record<string
   return { ...parse(located(page, addresses)), recovery: { backoff_ms: 1, backoff_max_ms: 10 } };
 }
 
-/** The cells of the page's table, by what is asked and what happens. */
+/** The cells of the page's table, by row and then by kind of trouble. */
 export function documented(): ReadonlyMap<string, ReadonlyMap<string, string>> {
   const [, table = ''] = readFileSync(join(ROOT, PAGE), 'utf8').split(MARK);
   const [[, ...troubles] = [], , ...rows] = (table.trim().split('\n\n')[0] ?? '').split('\n').map(cellsOf);

@@ -22,7 +22,7 @@ const load = (text: string, more: Partial<ConfigurationSources> = {}) =>
 const nameFault = (path: string) =>
   `${path}: is not a usable name: it must start with a letter and have letters, digits, "-" and "_" only.`;
 
-/** The problems of a file, without the directory it is in. */
+/** The problems of a file, without the path of its directory. */
 function problemsOf(text: string, more: Partial<ConfigurationSources> = {}): string[] {
   try {
     load(text, more);

@@ -25,6 +25,6 @@ it.each([
 });
 
 it('twenty stars take no longer for a name that nearly matches', () => {
-  // With a regular expression this takes minutes.
+  // A regular expression would take minutes here.
   expect(new ModelPattern('*a'.repeat(20)).matches(`${'a'.repeat(255)}b`)).toBe(false);
 });

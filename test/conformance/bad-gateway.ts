@@ -3,13 +3,13 @@ import { createServer, type IncomingMessage, request, type ServerResponse } from
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 
-/** What a gateway does when the provider's answer breaks. */
+/** An answer that the provider has broken off, for the gateway to handle. */
 export interface Broken {
-  /** To the client. */
+  /** The response to the client. */
   readonly response: ServerResponse;
-  /** The text that the client has. */
+  /** The text that the client has received. */
   readonly said: string;
-  /** Asks for the rest by prefill, or for the answer again, and passes on what `keeps` has it keep. */
+  /** Requests the rest by prefill, or the whole answer again, and passes on the events that `keeps` accepts. */
   again(from: 'start' | 'rest', keeps?: (event: string, nth: number) => boolean): Promise<void>;
 }
 
@@ -20,7 +20,7 @@ export interface BadGateway {
   close(): Promise<void>;
 }
 
-/** A gateway for chat completions that passes everything on, until the answer breaks. */
+/** Starts a gateway for chat completions that passes everything on until the answer breaks. */
 export async function startBadGateway(provider_port: number, onBreak: OnBreak): Promise<BadGateway> {
   const server = createServer((asked, response) => {
     void serve(asked, response, provider_port, onBreak).catch(() => response.destroy());
@@ -72,14 +72,14 @@ async function serve(
 async function ask(port: number, body: object): Promise<IncomingMessage> {
   const headers = { 'content-type': 'application/json' };
   const asked = request({ host: '127.0.0.1', port, path: '/v1/chat/completions', method: 'POST', headers });
-  // After the response has begun, a reset is an error of that too.
+  // After the response has begun, the request also emits an error for a reset.
   asked.on('error', () => {});
   asked.end(JSON.stringify(body));
   const [answer] = (await once(asked, 'response')) as [IncomingMessage];
   return answer;
 }
 
-/** Whether the answer arrived to its end. */
+/** Returns whether the answer arrived completely. */
 async function passedOn(answer: IncomingMessage, pass: (event: string) => void): Promise<boolean> {
   let rest = '';
   let isWhole = !answer.headers['content-type']?.startsWith('text/event-stream');
@@ -91,7 +91,7 @@ async function passedOn(answer: IncomingMessage, pass: (event: string) => void):
       for (const event of events) pass(event);
     }
   } catch {
-    // It was cut.
+    // The answer was cut.
   }
   if (isWhole) pass(rest);
   return isWhole;

@@ -91,7 +91,7 @@ describe('the judge', () => {
   test('lets no joined text pass but the right one', () => {
     const whole = fc.array(fc.constantFrom('a', 'ab', '\n', '🌊', 'b '), { minLength: 5, maxLength: 40 });
     const property = fc.property(whole, fc.nat(60), fc.nat(60), (parts, kept, from) => {
-      // Its last words occur once, as those of the suite do.
+      // The last words of the text occur only once, as in the suite's texts.
       const said = { text: `${parts.join('')}end.`, calls: [] };
       const shown = said.text.slice(0, kept) + said.text.slice(from);
       const verdict = judge(said, { text: shown, calls: [] }, STOP, 1);

@@ -17,9 +17,9 @@ const MAIN = fileURLToPath(new URL('../../packages/conformance/src/main.ts', imp
 const SEED = 5;
 const SILENCE_MS = 9000;
 const IDLE_MS = 7000;
-/** Its minimum. */
+/** The minimum that Holdfast allows. */
 const KEEPALIVE_MS = 5000;
-/** Longer than the silences of a provider that is well. */
+/** Longer than any pause of a working provider. */
 const CLOCKS = { first_byte_ms: 12_000, first_token_ms: 12_000, idle_ms: 12_000 };
 const HANG_MS = 60_000;
 const LIMIT_MS = 240_000;
@@ -81,7 +81,7 @@ describe('the conformance suite', { timeout: LIMIT_MS }, () => {
     const results = await run(cases, provider, await startHoldfast(`http://127.0.0.1:${provider.port}/v1`));
     expect(results).toHaveLength(cases.length);
     expect(misled(results)).toEqual([]);
-    // Where each attempt fails there is nothing to save, and behind a settled call Holdfast ends the turn.
+    // If every attempt fails, nothing can be saved, and after a settled call Holdfast ends the turn.
     expect(notExact(results).filter(({ always, state }) => !always && state !== 'second_call')).toEqual([]);
   });
 
@@ -144,7 +144,7 @@ describe('the conformance suite', { timeout: LIMIT_MS }, () => {
   });
 });
 
-/** The command, with the provider for its gateway. */
+/** Runs the command with the provider itself as the gateway. */
 async function direct(path: string) {
   const port = String(await freePort());
   const clocks = ['--hang-ms', '8000', '--silence-ms', '6000', '--idle-ms', '3000'];

@@ -6,19 +6,19 @@ import { onTestFinished } from 'vitest';
 import { type Enclosure, runBeside, startEnclosed } from './enclosure.ts';
 import type { Image } from './image-build.ts';
 
-/** What an engine makes or mounts over what the image has. */
+/** A container engine creates these, or mounts over them. */
 const MOUNT_POINTS = ['proc', 'dev', 'etc/hosts', 'etc/resolv.conf'];
 
 export interface ContainerOptions {
-  /** Of the machine; what is to be seen of it as the volume of the image. */
+  /** The directory of the machine that is mounted as the image's volume. */
   readonly volume: string;
   readonly environment: Readonly<Record<string, string>>;
-  /** In place of the image's. */
+  /** Replaces the image's command. */
   readonly command?: readonly string[];
   readonly mounts?: ReadonlyMap<string, string>;
 }
 
-/** A container with a root that cannot be written, which listens. Killed when the test ends. */
+/** Starts a container with a read-only root and waits until it listens. Kills it when the test ends. */
 export async function startContainer({ root, configuration }: Image, options: ContainerOptions) {
   const { volume, environment, command = configuration.command, mounts = [] } = options;
   for (const directory of MOUNT_POINTS.slice(0, 2)) mkdirSync(join(root, directory), { recursive: true });
@@ -61,7 +61,7 @@ export async function startContainer({ root, configuration }: Image, options: Co
     pid: pid(),
     exit,
     log,
-    /** As an engine runs the health check of the image. */
+    /** Runs the image's health check as an engine does. */
     health: () => runBeside(pid(), enclosure, configuration.healthCheck),
     run: (words: readonly string[]) => runBeside(pid(), enclosure, words),
   };

@@ -1,11 +1,11 @@
-/** One instruction, its variables not yet replaced. `flags` are those such as `--from=build`. */
+/** One instruction before variables are expanded. `flags` are options such as `--from=build`. */
 export interface Instruction {
   readonly name: string;
   readonly flags: ReadonlyMap<string, string>;
   readonly text: string;
 }
 
-/** What is built from one `FROM`. */
+/** The part of a Dockerfile that begins with one `FROM`. */
 export interface Stage {
   readonly image: string;
   readonly name: string | undefined;
@@ -13,12 +13,12 @@ export interface Stage {
 }
 
 export interface Dockerfile {
-  /** The `ARG`s before the first stage, which `FROM` refers to. */
+  /** The `ARG`s before the first stage, for use in `FROM`. */
   readonly globals: ReadonlyMap<string, string>;
   readonly stages: readonly Stage[];
 }
 
-/** As much of the format as ours has in it. Throws for what it does not know. */
+/** Parses the parts of the format that our Dockerfile uses, and throws on all others. */
 export function parseDockerfile(text: string): Dockerfile {
   const globals = new Map<string, string>();
   const stages: { image: string; name: string | undefined; instructions: Instruction[] }[] = [];
@@ -60,11 +60,11 @@ function assignment(word: string): [string, string] {
   return [name, value];
 }
 
-/** Those of an `ENV`, a `LABEL` or an `ARG`. */
+/** The assignments of an `ENV`, a `LABEL` or an `ARG`. */
 export const assignments = (text: string): [string, string][] =>
   [...text.matchAll(/[\w.-]+(=("[^"]*"|\S*))?/g)].map(([word]) => assignment(word));
 
-/** The words of a form such as `["node", "cli.js"]`; undefined for a line that a shell would read. */
+/** The words of an exec form such as `["node", "cli.js"]`; undefined for the shell form. */
 export const execForm = (text: string): string[] | undefined =>
   text.startsWith('[') ? (JSON.parse(text) as string[]) : undefined;
 

@@ -7,21 +7,21 @@ import type { Missing } from '../debian-program.ts';
 const run = promisify(execFile);
 const OUTPUT_BYTES_MAX = 64 * 1024 * 1024;
 
-/** What a program gets to see of the machine: what a container would show it. */
+/** The view of the machine that a program gets: the same as in a container. */
 export interface Enclosure {
   readonly root: string;
-  /** Directories and files of the machine, by where they are below the root. */
+  /** Directories and files of the machine, by their paths below the root. */
   readonly mounts: ReadonlyMap<string, string>;
-  /** All but what is mounted. */
+  /** Excludes the mounts. */
   readonly isReadOnly: boolean;
-  /** The working directory below the root. */
+  /** The working directory, as a path below the root. */
   readonly directory: string;
   /** `uid:gid` */
   readonly user: string;
   readonly environment: Readonly<Record<string, string>>;
 }
 
-/** The program that encloses others, or why programs cannot be enclosed here. */
+/** The program that encloses others, or the reason why this machine can't enclose programs. */
 export function enclosures(): { readonly path: string } | Missing {
   if (process.platform !== 'linux') return { missing: 'there are no namespaces but on Linux' };
   const trial = spawnSync('unshare', ['--mount', '--pid', '--fork', 'mount', '-t', 'proc', 'proc', '/proc']);
@@ -30,7 +30,7 @@ export function enclosures(): { readonly path: string } | Missing {
     : { missing: 'this user may not make namespaces and mounts' };
 }
 
-/** Runs to its end. Rejects with what it printed if it fails. */
+/** Runs the program until it exits, and returns its output. Rejects with the output if it fails. */
 export async function runEnclosed(enclosure: Enclosure, words: readonly string[]): Promise<string> {
   try {
     return (await run('unshare', enclosed(enclosure, words), { maxBuffer: OUTPUT_BYTES_MAX })).stdout;
@@ -43,9 +43,9 @@ export async function runEnclosed(enclosure: Enclosure, words: readonly string[]
 /** The first process of its namespace, as in a container. */
 export interface EnclosedProcess {
   readonly child: ChildProcess;
-  /** As this side of the namespace has it. Signals that are sent to it are those of `docker stop`. */
+  /** The process id outside the namespace. `docker stop` sends its signals to this process. */
   pid(): number;
-  /** Ends it, and with it all that runs beside it. */
+  /** Kills the process, and with it every other process of its namespace. */
   kill(): void;
 }
 
@@ -55,7 +55,7 @@ export function startEnclosed(enclosure: Enclosure, words: readonly string[]): E
     Number(readFileSync(`/proc/${child.pid}/task/${child.pid}/children`, 'utf8').trim().split(' ')[0]);
   const kill = () => {
     if (child.exitCode !== null || child.signalCode !== null) return;
-    // Since it has changed its user, it outlives `unshare`: it is not enough to end that.
+    // The process has changed its user and outlives `unshare`, so killing `unshare` isn't enough.
     const first = pid();
     if (first > 0) process.kill(first, 'SIGKILL');
     else child.kill('SIGKILL');
@@ -63,7 +63,7 @@ export function startEnclosed(enclosure: Enclosure, words: readonly string[]): E
   return { child, pid, kill };
 }
 
-/** A program beside the one with this id, as `docker exec` and health checks start it. */
+/** Runs a program in the namespaces of the process `pid`, as `docker exec` and health checks do. */
 export async function runBeside(pid: number, { user, environment }: Enclosure, words: readonly string[]) {
   const [uid = '', gid = ''] = user.split(':');
   const enter = ['--target', String(pid), '--mount', '--pid', '--root', '--wd', '-S', uid, '-G', gid, '--'];
@@ -80,7 +80,7 @@ export async function runBeside(pid: number, { user, environment }: Enclosure, w
 
 const quoted = (word: string): string => `'${word.replaceAll("'", "'\\''")}'`;
 
-/** Words of `unshare`: each program on the way replaces itself by the next one, so that none is left over between. */
+/** The arguments of `unshare`. Each program on the way execs the next one, so that no intermediate process remains. */
 function enclosed(enclosure: Enclosure, words: readonly string[]): string[] {
   const { root, mounts, isReadOnly, directory, user, environment } = enclosure;
   const [uid = '', gid = ''] = user.split(':');
@@ -92,7 +92,7 @@ function enclosed(enclosure: Enclosure, words: readonly string[]): string[] {
     ...[...mounts].map(([at, from]) => `mount --bind ${quoted(from)} ${quoted(root + at)}`),
     `mount -t proc proc ${quoted(`${root}/proc`)}`,
     ...(isReadOnly ? [`mount -o remount,bind,ro ${quoted(root)}`] : []),
-    // Nothing of the machine's environment is passed on.
+    // Clear the machine's environment.
     `exec env -i ${Object.entries(environment)
       .map(([name, value]) => quoted(`${name}=${value}`))
       .join(' ')} "$setpriv" --no-new-privs "$unshare" ${change.map(quoted).join(' ')}`,

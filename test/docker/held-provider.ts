@@ -9,7 +9,7 @@ const chunk = (delta: object, finish_reason: string | null): string => {
   return `data: ${JSON.stringify(event)}\n\n`;
 };
 
-/** Says the first word of every answer, and the last one only when it is told to. */
+/** Starts a provider that sends the first word of each answer at once, and the last one only after `release`. */
 export async function startHeldProvider() {
   const released = Promise.withResolvers<void>();
   const server = createServer(async (request, response) => {

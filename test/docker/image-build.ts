@@ -15,7 +15,7 @@ import { type Machine, nodeImage } from './node-image.ts';
 
 export const REPOSITORY = fileURLToPath(new URL('../..', import.meta.url));
 
-/** What a container is started with. */
+/** The settings with which a container starts. */
 export interface ImageConfiguration {
   environment: Record<string, string>;
   readonly labels: Map<string, string>;
@@ -34,7 +34,7 @@ export interface Image {
   readonly configuration: ImageConfiguration;
 }
 
-/** Carries out the instructions of a Dockerfile in directories below `scratch`, with this machine's programs. */
+/** Executes the instructions of a Dockerfile in directories below `scratch`, with this machine's programs. */
 export class ImageBuild {
   readonly #dockerfile: Dockerfile;
   readonly #scratch: string;
@@ -49,7 +49,7 @@ export class ImageBuild {
     this.#machine = machine;
   }
 
-  /** The image of the last stage. */
+  /** Builds all stages and returns the image of the last one. */
   async build(): Promise<Image> {
     let image: Image | undefined;
     for (const stage of this.#dockerfile.stages) image = await this.#stage(stage);
@@ -123,7 +123,7 @@ export class ImageBuild {
     return { root, configuration };
   }
 
-  /** Downloads of earlier builds: the machine's own. */
+  /** Uses this machine's npm cache for cache mounts. */
   #cache(mount: string | undefined, root: string): [string, string][] {
     if (mount === undefined) return [];
     const [, target = ''] = /^type=cache,target=(\S+)$/.exec(mount) ?? [];
@@ -141,7 +141,7 @@ export class ImageBuild {
     for (const word of words) {
       if (stage === undefined) this.#requireSent(word);
       const path = join(source, word);
-      // Of a directory the contents are copied, not it itself. A file goes into a target that ends with a slash.
+      // Copying a directory copies its contents. A target with a trailing slash is a directory.
       const isDirectory = statSync(path).isDirectory();
       const copied = isDirectory ? readdirSync(path) : [basename(word)];
       const isInto = isDirectory || target.endsWith('/');
@@ -163,7 +163,7 @@ export class ImageBuild {
   }
 }
 
-/** What the repository sends to the builder: whatever `.dockerignore` does not keep back. */
+/** The build context: everything that `.dockerignore` allows. */
 export function contextOf(ignore: string): readonly string[] {
   const lines = ignore.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
   const [first, ...allowed] = lines;

@@ -26,7 +26,7 @@ import { startHeldProvider } from './held-provider.ts';
 import { contextOf, type Image, ImageBuild, REPOSITORY } from './image-build.ts';
 import { thisMachine } from './node-image.ts';
 
-/** Two installations from the registry, on a machine that has other things to do. */
+/** Covers two installations from the registry on a busy machine. */
 const BUILD_MS = 600_000;
 const USER = 65532;
 
@@ -42,7 +42,7 @@ describe('the container image', { timeout: 120_000, ...needs(enclosures()) }, ()
   }, BUILD_MS);
   afterAll(() => rm(scratch, { recursive: true }), BUILD_MS);
 
-  /** A directory as an engine makes it for a volume: as the image has it, with its owner. */
+  /** Creates a volume as an engine does: a copy of the image's directory, with its owner and mode. */
   function volume(): string {
     const directory = temporaryDirectory();
     const { uid, gid, mode } = statSync(join(image.root, 'data'));
@@ -124,7 +124,7 @@ describe('the container image', { timeout: 120_000, ...needs(enclosures()) }, ()
     const response = await ask(api);
     process.kill(pid, 'SIGTERM');
     await until(async () => (await fetch(`${admin}/readyz`)).status === 503);
-    // Not healthy would mean to be killed.
+    // An orchestrator would kill an unhealthy container before its streams have ended.
     expect((await health()).status).toBe(0);
     expect((await ask(api)).status).toBe(503);
 

@@ -17,7 +17,6 @@ beforeAll(async () => {
   linters = { dockerfile, workflows };
 }, 600_000);
 
-/** What the linter complains of. */
 async function complaints(
   { skip }: TestContext,
   linter: CachedProgram,

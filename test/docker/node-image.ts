@@ -11,7 +11,7 @@ import {
 } from 'node:fs';
 import { dirname, join } from 'node:path';
 
-/** What of this machine stands in for what an image and a network would bring. */
+/** What this machine provides in place of base images and the network. */
 export interface Machine {
   readonly npm: string;
   readonly npmCache: string;
@@ -39,7 +39,7 @@ const TRUST = [
 
 const outside = { ...process.env };
 
-/** Its npm, as the shell that started the tests has it: not the one that a script of npm puts first. */
+/** Uses the npm of the shell that started the tests; an npm script would find another one first on its PATH. */
 export function thisMachine(): Machine {
   const ask = (...words: string[]) =>
     execFileSync('npm', words, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'], cwd: '/' }).trim();
@@ -51,7 +51,7 @@ export function thisMachine(): Machine {
   return { npm, npmCache, registry: ask('config', 'get', 'registry') };
 }
 
-/** In place of the official image of Node: this machine's system, and below /usr/local nothing but Node and npm. */
+/** Creates a substitute for the official Node image: this machine's system, with only Node and npm below /usr/local. */
 export function nodeImage(root: string, { npm, registry }: Machine) {
   const local = join(root, '.local');
   for (const name of [

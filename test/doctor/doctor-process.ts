@@ -11,15 +11,15 @@ const CLI = fileURLToPath(new URL('../../src/cli.ts', import.meta.url));
 
 export interface Diagnosis {
   readonly status: number | null;
-  /** Everything that was printed. */
+  /** Everything that the process printed. */
   readonly output: string;
-  /** The findings of one subject by the names of the checks. */
+  /** The findings about one subject, by name of the check. */
   of(subject: string): Readonly<Record<string, Finding>>;
 }
 
 /**
- * `holdfast doctor --json` in a process of its own. `tree` is the configuration as a file would have it: without ports
- * and store, these are free ones and memory.
+ * Runs `holdfast doctor --json` in its own process. `tree` is the content of the configuration file; by default, ports
+ * are free ones and the store is memory.
  */
 export async function diagnose(
   tree: Record<string, unknown>,
@@ -55,6 +55,6 @@ export async function diagnose(
   }
 }
 
-/** What the model says to the question of the doctor. */
+/** The model's answer to the doctor's question. */
 export const COUNT =
   'one, two, three, four, five, six, seven, eight, nine, ten, eleven, twelve, thirteen, fourteen, fifteen, sixteen, seventeen, eighteen, nineteen, twenty';

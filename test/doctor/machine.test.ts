@@ -9,10 +9,10 @@ import { startProvider } from '../http-peer.ts';
 import { NO_UPSTREAM_URL } from '../replica.ts';
 import { diagnose } from './doctor-process.ts';
 
-/** Each of these starts processes, on a machine that may have others to run. */
+/** Each test starts processes, possibly on a busy machine. */
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 120_000 });
 
-/** No process listens there, which is not what these tests are about. */
+/** These tests don't need an upstream, so nothing listens at this address. */
 const TREE = { upstreams: { main: { base_url: NO_UPSTREAM_URL } } };
 
 const portOf = (url: string): number => Number(new URL(url).port);

@@ -10,7 +10,7 @@ import { RedisServer } from '../redis/redis-server.ts';
 import { NO_UPSTREAM_URL } from '../replica.ts';
 import { type Diagnosis, diagnose } from './doctor-process.ts';
 
-/** Each of these starts processes, on a machine that may have others to run. */
+/** Each test starts processes, possibly on a busy machine. */
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 120_000 });
 
 const SECRET = 'the secret of all replicas';
@@ -106,7 +106,7 @@ describe('a Redis store', needs(binary), () => {
       doctorOf(master.url, {
         checkpoint: { store: master.url, replication: { wait_replicas, wait_ms } },
       });
-    // A replica that has to share two cores with other tests may take longer than the default to acknowledge.
+    // On two cores shared with other tests, a replica may need longer than the default to acknowledge.
     expect((await waiting(1, 5000)).of('store')).toMatchObject({
       replication: { status: 'ok' },
       lease: { status: 'ok' },
@@ -193,18 +193,18 @@ describe('a Redis store', needs(binary), () => {
   });
 });
 
-/** `ACL SETUSER me …` */
+/** The documented `ACL SETUSER` line. */
 function documentedRights(): string {
   const page = readFileSync(new URL('../../docs/stores.md', import.meta.url), 'utf8');
   return /^ACL SETUSER .*$/m.exec(page)?.[0] ?? '';
 }
 
-/** A module that puts the clock of its process a minute ahead. */
+/** A module that sets the clock of its process one minute ahead. */
 const CLOCK_AHEAD = `data:text/javascript,${encodeURIComponent(
   'const now = Date.now; Date.now = () => now() + 60000;',
 )}`;
 
-/** The port of a way to the server on which it says that it is of version 6. */
+/** Starts a relay to the server that makes it report version 6; returns the relay's port. */
 async function agedTo(port: number): Promise<number> {
   const wire = createServer((client) => {
     const redis = connect(port, '127.0.0.1');

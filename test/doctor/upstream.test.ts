@@ -14,7 +14,7 @@ import type { Plan } from '../provider/script.ts';
 import { ConnectProxy } from '../proxy/connect-proxy.ts';
 import { COUNT, type Diagnosis, diagnose } from './doctor-process.ts';
 
-/** Each of these starts processes, on a machine that may have others to run. */
+/** Each test starts processes, possibly on a busy machine. */
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 120_000 });
 
 const KEY = 'sk-proj-a-key-that-nobody-may-see';
@@ -300,7 +300,7 @@ const wantsXApiKey: http.RequestListener = ({ headers }, response) => {
   response.writeHead(isRight ? 200 : 401).end('{"data":[]}');
 };
 
-/** Has all of an answer before it passes anything on. */
+/** Buffers an answer completely before it passes anything on. */
 const holdingBack =
   ({ port }: Provider): http.RequestListener =>
   (request, response) => {

@@ -7,8 +7,8 @@ import { conformanceSuite, runSuite } from './suite.ts';
 const SUITE_MAX_MS = 300_000;
 
 /**
- * The cases that read streams of JSON. Of the others, some create, append, fork, produce or subscribe, which runs are not for;
- * the rest read streams that are no JSON, and compare their bytes.
+ * The cases that read JSON streams. Of the others, some create, append, fork, produce or subscribe, which runs don't
+ * support; the rest compare the bytes of streams that aren't JSON.
  */
 const READING = [
   'JSON SSE catch-up pairs every data event with a control event',

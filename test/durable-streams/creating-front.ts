@@ -14,13 +14,13 @@ interface Stream {
 }
 
 /**
- * Makes streams of what the protocol creates and appends, by writing runs to the store of a replica, and has the replica answer
- * everything that reads. What is no JSON becomes one message each, a string.
+ * Emulates the parts of the protocol that create and append: it writes runs to a replica's store, and lets the replica
+ * answer every read. A body that isn't JSON becomes one message, a string.
  */
 export function creatingFront(replica: Replica): RequestListener {
   const streams = new Map<string, Stream>();
   return (request, response) => {
-    // What cannot be created is none of the replica's business.
+    // The replica never sees a request for a stream that can't be created.
     answer(request, response, replica, streams).catch(() => response.writeHead(400).end());
   };
 }
@@ -87,7 +87,7 @@ async function append(
   await store.finish(lease, { status: 'complete', at_ms: Date.now() });
 }
 
-/** One level of a list is a batch. */
+/** A top-level array is a batch of messages. */
 function messagesIn(body: string): readonly unknown[] {
   const parsed: unknown = JSON.parse(body);
   return Array.isArray(parsed) ? parsed : [parsed];

@@ -15,14 +15,14 @@ runConformanceTests({ baseUrl: process.env.CONFORMANCE_TEST_URL });
 
 const run = promisify(execFile);
 
-/** Where the suite is, with a vitest of its own, or why this machine has none. */
+/** The directory of the suite and its own vitest, or the reason why this machine doesn't have it. */
 export const conformanceSuite = (): Promise<CachedProgram> =>
   cachedDirectory('holdfast-durable-streams', VERSION, NAME, async (directory) => {
     writeFileSync(join(directory, 'package.json'), '{"private":true,"type":"module"}');
     const words = ['install', '--no-audit', '--no-fund', '--save-exact', `${NAME}@${VERSION}`];
     await run('npm', words, { cwd: directory });
     writeFileSync(join(directory, 'suite.test.js'), RUNNER);
-    // Vitest leaves out what lies in node_modules, as the cache does.
+    // By default, Vitest excludes node_modules, which contains the cache.
     writeFileSync(
       join(directory, 'vitest.config.js'),
       'export default { test: { exclude: [], testTimeout: 30_000 } };\n',
@@ -35,7 +35,7 @@ export interface CaseResult {
   readonly message: string;
 }
 
-/** What the suite says of the streams at `url`, about the cases of these titles. */
+/** Runs the suite's cases with these titles on the streams at `url`. */
 export async function runSuite(
   path: string,
   url: string,
@@ -49,7 +49,7 @@ export async function runSuite(
       cwd: path,
       env: { PATH: process.env.PATH, CONFORMANCE_TEST_URL: url },
       timeout: SUITE_LIMIT_MS,
-      // What fails is in the report.
+      // The report contains the failures.
     }).catch(() => {});
     const { testResults } = JSON.parse(readFileSync(report, 'utf8')) as Report;
     return testResults

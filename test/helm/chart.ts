@@ -10,14 +10,14 @@ import { BUILD_LIMIT_MS, helmBinary } from '../kubernetes/binaries.ts';
 import type { Resource } from './resource.ts';
 
 export const CHART = fileURLToPath(new URL('../../helm/holdfast', import.meta.url));
-/** Files of values, by their names. */
+/** The names of the example values files. */
 export const EXAMPLES = globSync('*.yaml', { cwd: join(CHART, 'examples') }).sort();
-/** The chart of an application that has this one as a dependency. */
+/** The chart of an application that depends on this one. */
 export const APPLICATION_CHART = 'examples/application-chart';
 
 const PACKAGE = fileURLToPath(new URL('../../scripts/package-chart.mjs', import.meta.url));
 
-/** What a Helm that was built by hand takes the cluster for is anything. */
+/** Helm's default for the cluster's version depends on how Helm was built. */
 export const KUBERNETES = '1.34.0';
 
 const run = promisify(execFile);
@@ -25,15 +25,15 @@ const run = promisify(execFile);
 export type Values = Readonly<Record<string, unknown>>;
 type Answer = { readonly stdout: string; readonly stderr: string; readonly status: number };
 
-/** The least that the chart needs. */
+/** The minimum that the chart requires. */
 export const MINIMAL: Values = {
   config: { upstreams: { openai: { base_url: 'https://api.openai.com/v1' } } },
 };
 
-/** How a configuration refers to a variable, `NAME` or `NAME:-default`. */
+/** A reference to a variable in the configuration; `name` is `NAME` or `NAME:-default`. */
 export const variable = (name: string): string => `$\{${name}}`;
 
-/** The chart, rendered by the real `helm`. Without one, the tests of the file are skipped. */
+/** The chart, rendered by the real `helm`. Skips the tests of the file if there is none. */
 export class Chart {
   #helm = '';
   readonly #directory = mkdtempSync(join(tmpdir(), 'holdfast-chart-'));
@@ -51,18 +51,18 @@ export class Chart {
     return chart;
   }
 
-  /** All resources that come of an example, or of values. Rejects with what Helm says when it refuses them. */
+  /** All resources rendered from an example, or from values. Rejects with Helm's message if Helm refuses them. */
   async render(values: string | Values): Promise<Resource[]> {
     return resources(await this.#template(CHART, values));
   }
 
-  /** What `helm test` would make, of which the other renderings have nothing. */
+  /** The resources of `helm test`, which the other renderings leave out. */
   async renderTest(values: Values = {}): Promise<Resource[]> {
     const all = resources(await this.#template(CHART, merged(MINIMAL, values), []));
     return all.filter(({ metadata }) => metadata.annotations?.['helm.sh/hook'] === 'test');
   }
 
-  /** As `render`, without the values that cannot be left out having to be given. */
+  /** Like `render`, with the required values added. */
   async renderWith(values: Values): Promise<Resource[]> {
     return this.render(merged(MINIMAL, values));
   }
@@ -77,7 +77,9 @@ export class Chart {
     return resources(await this.#template(application, values));
   }
 
-  /** The package that scripts/package-chart.mjs makes with these options, rendered. Rejects with what the script says. */
+  /**
+   * Renders the package that scripts/package-chart.mjs builds with these options. Rejects with the script's message.
+   */
   async renderPackage(options: Readonly<Record<string, string>>, values: Values): Promise<Resource[]> {
     const destination = mkdtempSync(join(this.#directory, 'package-'));
     const words = Object.entries({ ...options, destination }).flatMap(([name, value]) => [
@@ -89,7 +91,7 @@ export class Chart {
     return resources(await this.#template(stdout.trim(), values));
   }
 
-  /** Why the values are refused; '' when they are not. */
+  /** Helm's message if it refuses the values, otherwise ''. */
   async refusal(values: Values): Promise<string> {
     const { stderr, status } = await this.#template(CHART, merged(MINIMAL, values));
     return status === 0 ? '' : stderr;
@@ -139,7 +141,7 @@ function resources({ stdout, stderr, status }: Answer): Resource[] {
   });
 }
 
-/** As Helm merges files of values. */
+/** Merges values as Helm merges values files. */
 function merged(base: Values, over: Values): Values {
   const both: Record<string, unknown> = { ...base };
   for (const [key, value] of Object.entries(over)) {

@@ -8,7 +8,7 @@ import { type Container, configurationOf, podOf, proxyOf, type Resource } from '
 
 const chart = Chart.use();
 
-/** What the kubelet would find in Secrets. */
+/** The Secrets' entries, as the kubelet would find them. */
 const SECRETS: Readonly<Record<string, string>> = {
   HOLDFAST_SECRET: 'correct horse battery staple',
   REDIS_URL: 'redis://:password@redis:6379/0',
@@ -57,7 +57,7 @@ describe('the configuration that is rendered', () => {
     const resources = await chart.renderWith({ store: { type: 'memory' } });
     const proxy = proxyOf(podOf(resources));
     expect(proxy.args?.slice(0, 2)).toEqual(['serve', '--config']);
-    // On free ports, and not on every interface of this machine.
+    // Use free ports on loopback only.
     const local = { HOLDFAST_LISTEN_HOST: '127.0.0.1', HOLDFAST_LISTEN_ADMIN_HOST: '127.0.0.1' };
     const { admin } = await startReplicaProcess(['--config', written(resources)], {
       ...environmentOf(proxy),
@@ -125,7 +125,7 @@ describe('secrets', () => {
       NODE_OPTIONS: undefined,
       OPENAI_API_KEY: { name: 'keys', key: 'OPENAI_API_KEY' },
       SEALING_KEY: { name: 'keys', key: 'SEALING_KEY' },
-      // It has a default.
+      // Optional because the reference has a default.
       LOG_LEVEL: { name: 'keys', key: 'LOG_LEVEL', optional: true },
     });
   });

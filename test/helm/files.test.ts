@@ -28,7 +28,7 @@ describe('the files of the chart', () => {
       ].map(([, image = '']) => image),
     );
     expect(images).toContain('holdfast');
-    // The part before the first slash is a host when it has a dot or a port.
+    // The part before the first slash is a host if it contains a dot or a port.
     expect(images.filter((image) => /^[^/]*[.:][^/]*\//.test(image))).toEqual([]);
   });
 

@@ -17,7 +17,7 @@ import { configurationOf, kindsOf, only, podOf, proxyOf } from './resource.ts';
 const chart = Chart.use();
 const run = promisify(execFile);
 
-/** The origin of a server that gives this answer to every request, until the test ends. */
+/** Starts a server that gives every request this answer until the test ends; returns its origin. */
 async function answering(document: object, see: (request: IncomingMessage) => unknown): Promise<string> {
   const server = createServer(async (request, response) => {
     await see(request);

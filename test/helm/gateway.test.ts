@@ -336,7 +336,7 @@ describe('the Valkey of the chart', () => {
   });
 });
 
-/** The proxy's own workload: Valkey has a command. */
+/** Whether the workload is the proxy's own; Valkey's is a StatefulSet. */
 function isProxy({ kind }: Resource): boolean {
   return kind === 'Deployment';
 }

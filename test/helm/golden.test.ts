@@ -11,7 +11,7 @@ const UPDATE = process.env.HOLDFAST_UPDATE_GOLDEN !== undefined;
 
 const chart = Chart.use();
 
-/** Rules and dashboard have tests of their own: here it counts that they are there, whole. */
+/** Rules and dashboard have their own tests; here they only have to be included unchanged. */
 function withoutFiles(resource: Resource): object {
   const text = (file: string) => readFileSync(join(CHART, 'files', file), 'utf8');
   if (resource.kind === 'PrometheusRule') {
@@ -32,7 +32,7 @@ function compare(name: string, resources: readonly Resource[]): void {
     .join('---\n');
   const file = join(GOLDEN, `${name}.yaml`);
   if (UPDATE) writeFileSync(file, text);
-  // What differs, and is meant to: HOLDFAST_UPDATE_GOLDEN=1
+  // After an intended change, update the files with HOLDFAST_UPDATE_GOLDEN=1.
   expect(text).toBe(readFileSync(file, 'utf8'));
 }
 

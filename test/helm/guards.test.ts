@@ -15,7 +15,7 @@ const KEDA: Values = {
   autoscaling: { enabled: true, keda: { enabled: true, serverAddress: 'http://prometheus:9090' } },
 };
 
-/** Values that contradict each other → what is said, and values with which nothing is. */
+/** Contradictory values → the error message, and corrected values that Helm accepts. */
 const CONTRADICTIONS: Record<string, [values: Values, message: string, remedied: Values]> = {
   'several upstreams of which none is the first': [
     { config: { upstreams: { backup: OPENAI } } },

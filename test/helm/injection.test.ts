@@ -5,7 +5,7 @@ import { apiServerBinary, BUILD_LIMIT_MS, etcdBinary } from '../kubernetes/binar
 import { Chart } from './chart.ts';
 import { type Container, only, type PodSpec, type Resource } from './resource.ts';
 
-/** Between a policy that is stored and one that is obeyed. */
+/** The time from storing a policy until the server enforces it. */
 const OBEYED_LIMIT_MS = 60_000;
 const TEST_LIMIT_MS = 120_000;
 const POLL_MS = 100;
@@ -29,7 +29,7 @@ beforeEach(({ skip }) => skip(missing !== undefined, missing));
 
 afterAll(() => server?.stop());
 
-/** Stores it, and rejects when the server does not take it as it is. */
+/** Applies the resource; rejects if the server doesn't accept it unchanged. */
 async function apply(path: string, resource: Resource, parameters = {}): Promise<Resource> {
   if (!server) throw new Error('there is no server');
   const query = { fieldValidation: 'Strict', ...parameters };
@@ -42,7 +42,7 @@ async function apply(path: string, resource: Resource, parameters = {}): Promise
   return body as Resource;
 }
 
-/** What would be stored in place of the pod. */
+/** The pod that the server would store. */
 async function admitted(pod: object, namespace = NAMESPACE, labels = {}): Promise<PodSpec> {
   const metadata = { name: 'agent', labels: { 'holdfast-inject': 'true', ...labels } };
   const resource = { apiVersion: 'v1', kind: 'Pod', metadata, spec: pod };
@@ -80,7 +80,7 @@ describe('the policy that injects the sidecar', { timeout: TEST_LIMIT_MS }, () =
 
   it('puts the same container into a pod as the chart does, with its volumes', async () => {
     const spec = await injected({ containers: [{ name: 'agent', image: 'agent' }] });
-    // The server adds what it takes for granted.
+    // The server adds its defaults.
     expect(spec.initContainers).toHaveLength(1);
     expect(spec.initContainers?.[0]).toMatchObject(expected);
     expect(spec.volumes).toMatchObject([

@@ -50,7 +50,7 @@ it('the query counts the pods of the release, and of no other one', async () => 
   const [, pods = ''] =
     /^sum\(holdfast_runs_active\{namespace="llm",pod=~"(.*)"\}\)$/.exec(triggers[0]?.metadata.query ?? '') ??
     [];
-  // Prometheus anchors what it matches.
+  // Prometheus anchors regular expressions.
   const matched = new RegExp(`^(?:${pods})$`);
   expect('release-holdfast-6d4cf56db6-x2x7k').toMatch(matched);
   expect('release-holdfast-other-6d4cf56db6-x2x7k').not.toMatch(matched);

@@ -29,7 +29,7 @@ describe('helm test', () => {
     const resources = await chart.renderTest();
     expect(kindsOf(resources)).toEqual(['NetworkPolicy', 'Pod', 'Service']);
     for (const { metadata } of resources) {
-      // `helm test --logs` asks for the logs of all of them by name.
+      // `helm test --logs` fetches the logs of each test pod by name.
       expect(metadata.name).toBe('release-holdfast-test');
       expect(metadata.annotations?.['helm.sh/hook-delete-policy']).toBe(
         'before-hook-creation,hook-succeeded',
@@ -80,7 +80,7 @@ describe('helm test', () => {
 });
 
 describe('the command of the pod', () => {
-  /** The arguments as the kubelet would give them to Node, with the addresses of a process on this machine. */
+  /** The arguments that the kubelet would give to Node, with addresses of a process on this machine. */
   const commandFor = async (admin: string, api: string, limit_s: number) => {
     const service = { port: 8080 };
     const { args = [] } = containerOf(specOf(only(await chart.renderTest({ service }), 'Pod')));
@@ -94,7 +94,7 @@ describe('the command of the pod', () => {
     );
 
   it('succeeds at a replica that serves, with nothing asked of a provider', async () => {
-    // Nothing listens at the address of the provider.
+    // Nothing listens at the provider's address.
     const provider = `http://127.0.0.1:${await freePort()}/v1`;
     const { admin, api, lines } = await startReplicaProcess(['--upstream', provider]);
     expect(await result(await commandFor(admin, api, 60))).toEqual({
@@ -108,7 +108,7 @@ describe('the command of the pod', () => {
     const words = ['--upstream', `http://127.0.0.1:${await freePort()}/v1`];
     const slow = { HOLDFAST_LIMITS_DRAIN_DELAY_MS: '60000', HOLDFAST_LIMITS_DRAIN_MS: '120000' };
     const { child, admin, api } = await startReplicaProcess(words, slow);
-    // A replica whose readiness is asked for waits for the balancers to see it go.
+    // After a readiness check, a draining replica waits until load balancers can have noticed.
     expect((await fetch(`${admin}/readyz`)).status).toBe(200);
     child.kill('SIGTERM');
     await vi.waitUntil(async () => (await fetch(`${admin}/readyz`)).status === 503, { timeout: 10_000 });

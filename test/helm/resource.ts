@@ -1,4 +1,4 @@
-/** What of a Kubernetes container the tests look at. */
+/** The fields of a Kubernetes container that the tests examine. */
 export interface Container {
   readonly name: string;
   readonly image: string;
@@ -44,7 +44,7 @@ export interface PodTemplate {
   readonly spec: PodSpec;
 }
 
-/** A rendered resource; `spec` has the shape of its kind. */
+/** A rendered resource; the shape of `spec` depends on the kind. */
 export interface Resource {
   readonly apiVersion: string;
   readonly kind: string;
@@ -57,7 +57,7 @@ export interface Resource {
   readonly data?: Readonly<Record<string, string>>;
 }
 
-/** The security context of a container that may do nothing that it need not. */
+/** The security context of a container with the fewest possible privileges. */
 export const LEAST_RIGHTS = {
   runAsNonRoot: true,
   runAsUser: 65532,
@@ -68,7 +68,7 @@ export const LEAST_RIGHTS = {
   seccompProfile: { type: 'RuntimeDefault' },
 };
 
-/** The only one of its kind, or of that kind and name. */
+/** The only resource of this kind, or of this kind and name. Throws if there are none or several. */
 export function only(resources: readonly Resource[], kind: string, name?: string): Resource {
   const found = resources.filter(
     (one) => one.kind === kind && (name ?? one.metadata.name) === one.metadata.name,
@@ -78,13 +78,13 @@ export function only(resources: readonly Resource[], kind: string, name?: string
   return resource;
 }
 
-/** What the kind of the resource says the shape of its `spec` is. */
+/** The resource's `spec`; the caller states its shape. */
 export function specOf<Spec = Readonly<Record<string, unknown>>>({ kind, spec }: Resource): Spec {
   if (!spec) throw new Error(`${kind} has no spec`);
   return spec as Spec;
 }
 
-/** How a workload, or a monitor, finds what belongs to it. */
+/** The labels by which a workload or a monitor selects its pods. */
 export const selectorOf = (resource: Resource): object =>
   specOf<{ selector: { matchLabels: object } }>(resource).selector.matchLabels;
 
@@ -94,14 +94,14 @@ export function podOf(resources: readonly Resource[], kind = 'Deployment'): PodT
   return specOf<{ template: PodTemplate }>(only(resources, kind)).template;
 }
 
-/** The container of the proxy, in a gateway or as a sidecar. */
+/** The proxy's container, in a gateway or as a sidecar. */
 export function proxyOf({ spec }: PodTemplate): Container {
   const found = [...(spec.initContainers ?? []), ...spec.containers].find(({ name }) => name === 'holdfast');
   if (!found) throw new Error('there is no container of the proxy');
   return found;
 }
 
-/** The file that the container reads. */
+/** The configuration file that the container reads. */
 export function configurationOf(resources: readonly Resource[]): string {
   const text = resources.find(({ data }) => data?.['holdfast.yaml'])?.data?.['holdfast.yaml'];
   if (text === undefined) throw new Error('there is no configuration');

@@ -9,7 +9,7 @@ import { configurationOf, kindsOf, LEAST_RIGHTS, only, podOf, proxyOf, type Reso
 const chart = Chart.use();
 const GUIDE = readFileSync(fileURLToPath(new URL('../../docs/sidecar.md', import.meta.url)), 'utf8');
 
-/** The first fenced block of that language that has the text. */
+/** The first fenced block in this language that contains the text. */
 function block(language: string, text: string): string {
   const blocks = [...GUIDE.matchAll(/^```(\w+)\n(.*?)^```$/gms)].map(([, name, code = '']) => ({
     name,

@@ -14,7 +14,7 @@ const chart = Chart.use();
 const valkey = await valkeyBinary();
 const PASSWORD = 'password-of-valkey';
 
-/** A real server with the words of the container, for its directory and port. */
+/** Starts a real server with the container's arguments, but its own directory and port. */
 async function startValkey(path: string, words: readonly string[], port: number): Promise<Redis> {
   const directory = temporaryDirectory();
   const here = words.map((word) =>
@@ -22,7 +22,7 @@ async function startValkey(path: string, words: readonly string[], port: number)
   );
   const server = spawn(path, [...here, '--port', String(port)], { stdio: 'ignore' });
   const client = new Redis({ port, password: PASSWORD, maxRetriesPerRequest: null, retryStrategy: () => 50 });
-  // Until the server listens, connections are refused.
+  // Until the server listens, it refuses connections.
   client.on('error', () => {});
   onTestFinished(() => {
     client.disconnect();

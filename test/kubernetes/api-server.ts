@@ -16,7 +16,7 @@ export interface ApiServerBinaries {
   readonly apiServer: string;
 }
 
-/** What the API server says to one request. `warnings` are its `Warning` headers. */
+/** The API server's answer to one request. `warnings` are its `Warning` headers. */
 export interface ApiAnswer {
   readonly status: number;
   readonly warnings: readonly string[];
@@ -30,8 +30,8 @@ export interface ApiRequest {
 }
 
 /**
- * A real kube-apiserver with an etcd of its own, on loopback, and nothing else of a cluster: objects are admitted and
- * stored, and no controller does anything with them.
+ * A real kube-apiserver with its own etcd, on loopback. There is no other part of a cluster: objects are admitted and
+ * stored, but no controller acts on them.
  */
 export class ApiServer {
   readonly #directory = mkdtempSync(join(tmpdir(), 'holdfast-kubernetes-'));
@@ -43,7 +43,7 @@ export class ApiServer {
 
   private constructor() {}
 
-  /** Resolves when it is ready. The caller stops it. */
+  /** Resolves once the server is ready. The caller stops it. */
   static async start(binaries: ApiServerBinaries): Promise<ApiServer> {
     for (let attempt = 1; ; attempt++) {
       const server = new ApiServer();
@@ -52,7 +52,7 @@ export class ApiServer {
         return server;
       } catch (error) {
         await server.stop();
-        // Another process may have got a port in the meantime.
+        // Another process may have taken a port in the meantime.
         if (attempt === STARTS_TRIED || !/in use/i.test((error as Error).message)) throw error;
       }
     }
@@ -88,7 +88,7 @@ export class ApiServer {
     return this.request(`${path}?${query}`, { method: 'PATCH', contentType, body: manifest });
   }
 
-  /** A file by which `helm` and `kubectl` find the server, as its administrator. It is gone when the server has stopped. */
+  /** Writes a file with which `helm` and `kubectl` connect as the administrator. Deleted when the server stops. */
   kubeconfig(): string {
     const cluster = { server: this.#url, 'certificate-authority': this.#certificate };
     const file = join(this.#directory, 'kubeconfig.json');
@@ -134,7 +134,7 @@ export class ApiServer {
       '--advertise-address=127.0.0.1',
       '--endpoint-reconciler-type=none',
       `--secure-port=${port}`,
-      // Where it makes itself a certificate.
+      // The server generates its certificate in this directory.
       `--cert-dir=${this.#directory}`,
       `--token-auth-file=${tokens}`,
       '--anonymous-auth=false',
@@ -143,12 +143,12 @@ export class ApiServer {
       '--service-account-issuer=https://kubernetes.default.svc',
       `--service-account-key-file=${keys}`,
       `--service-account-signing-key-file=${keys}`,
-      // The controller that makes the default account of a namespace is not there.
+      // No controller creates the default service account of a namespace.
       '--disable-admission-plugins=ServiceAccount',
     ];
   }
 
-  /** Where the server puts the certificate that it makes itself. */
+  /** The path of the certificate that the server generates. */
   get #certificate(): string {
     return join(this.#directory, 'apiserver.crt');
   }

@@ -8,15 +8,17 @@ import { inPath } from '../debian-program.ts';
 import { MAY_INSTALL, notInstalled } from '../installs.ts';
 import type { ServerBinary } from '../redis/binaries.ts';
 
-/** A Go module of nothing but requirements: what of Kubernetes the tests use, in versions that fit together. */
+/**
+ * A Go module that consists only of requirements: the parts of Kubernetes that the tests use, in compatible versions.
+ */
 const PROGRAMS = fileURLToPath(new URL('programs', import.meta.url));
 const CACHE = fileURLToPath(new URL('../../node_modules/.cache/holdfast-kubernetes', import.meta.url));
 
-/** On two cores, beside other tests: a `beforeAll` that may have to build programs needs this limit. */
+/** The limit for a `beforeAll` that may have to build programs, on two cores shared with other tests. */
 export const BUILD_LIMIT_MS = 45 * 60_000;
 
-// Test files run at the same time, and each of them comes here: who waited for the lock finds the program there.
-// Only the network may be wanting (status 3). What is there but does not compile is an error.
+// Test files run in parallel and may all get here; after waiting for the lock, they find the program built.
+// Only a missing network (status 3) counts as unavailable. A failure to compile is an error.
 const BUILD = `
 test -x "$1" && exit 0
 nice -n 10 go list -deps "$2" >/dev/null || exit 3
@@ -24,28 +26,28 @@ nice -n 10 go build -trimpath -ldflags "-s -w $3" -o "$1.new" "$2" && mv "$1.new
 
 const run = promisify(execFile);
 
-/** `HOLDFAST_HELM`, else the `helm` on the PATH, else Helm built by Go, kept for later runs: minutes. */
+/** `HOLDFAST_HELM`, else the `helm` on the PATH, else a cached build of Helm, which takes minutes. */
 export function helmBinary(): Promise<ServerBinary> {
   const path = process.env.HOLDFAST_HELM ?? inPath('helm');
   return path === undefined ? built('helm', 'helm.sh/helm/v4/cmd/helm') : Promise.resolve({ path });
 }
 
-/** Always the same release, built by Go, kept for later runs: the answers are to be those of a known API. */
+/** Always a cached build of the same release, so that the answers are those of a known API. */
 export function apiServerBinary(): Promise<ServerBinary> {
   const [, version = ''] = /k8s\.io\/kubernetes (\S+)/.exec(goModuleFile()) ?? [];
-  // Helm asks the server which release it is, and Go alone does not tell it.
+  // Helm asks the server for its release, which a plain Go build leaves out.
   const variables = `-X k8s.io/component-base/version.gitVersion=${version}`;
   return built(`kube-apiserver-${version}`, 'k8s.io/kubernetes/cmd/kube-apiserver', variables);
 }
 
-/** As `apiServerBinary`: the etcd that this API server is made for. */
+/** The etcd version that this API server requires, built like `apiServerBinary`. */
 export function etcdBinary(): Promise<ServerBinary> {
   return built('etcd', 'go.etcd.io/etcd/server/v3');
 }
 
 const goModuleFile = (): string => readFileSync(join(PROGRAMS, 'go.mod'), 'utf8');
 
-/** `variables` are those of Go's linker. */
+/** `variables` are the Go linker's flags. */
 async function built(name: string, goPackage: string, variables = ''): Promise<ServerBinary> {
   const versions = createHash('sha256').update(goModuleFile()).digest('hex');
   const directory = join(CACHE, versions.slice(0, 12));

@@ -7,7 +7,7 @@ import { documented, type Manifest, manifests, PAGES, podsOf } from './manifests
 import { REFUSED } from './refused-manifests.ts';
 import { RENDERINGS, rendered, TEMPLATES } from './renderings.ts';
 
-/** Programs are started for each example, beside other tests. */
+/** Each example starts programs, while other tests run. */
 const TEST_LIMIT_MS = 120_000;
 
 let missing: string | undefined;
@@ -16,7 +16,7 @@ let server: ApiServer | undefined;
 let dryRun: DryRun;
 
 beforeAll(async () => {
-  // Helm first: other test files wait for it.
+  // Build Helm first because other test files wait for it.
   const [chart, etcd, apiServer, kinds] = [
     await helmBinary(),
     await etcdBinary(),
@@ -35,7 +35,7 @@ beforeEach(({ skip }) => skip(missing !== undefined, missing));
 
 afterAll(() => server?.stop());
 
-/** What the server objects to in each manifest, and in the pods that workloads would make. */
+/** The server's objections to each manifest, and to the pods that workloads would create. */
 async function objections(all: readonly Manifest[]): Promise<string[]> {
   const said: string[] = [];
   for (const manifest of all.flatMap((manifest) => [manifest, ...podsOf(manifest)]))

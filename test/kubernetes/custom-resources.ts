@@ -8,7 +8,7 @@ import { goModule } from './go-module.ts';
 const ESTABLISHED_LIMIT_MS = 60_000;
 const POLL_MS = 100;
 
-/** Where their makers publish the kinds that the chart uses and Kubernetes does not bring. */
+/** Where the projects publish the custom resources that the chart uses. */
 const PUBLISHED = [
   {
     module: 'github.com/prometheus-operator/prometheus-operator@v0.85.0',
@@ -38,7 +38,7 @@ interface Definition {
   };
 }
 
-/** The definitions as they are published, or why they cannot be had. */
+/** The published definitions, or the reason why they are unavailable. */
 export async function customResources(): Promise<
   { readonly definitions: readonly string[] } | { readonly missing: string }
 > {
@@ -51,7 +51,7 @@ export async function customResources(): Promise<
   return { definitions };
 }
 
-/** Resolves when the server takes manifests of these kinds. */
+/** Resolves once the server accepts manifests of these kinds. */
 export async function installCustomResources(
   server: ApiServer,
   definitions: readonly string[],

@@ -7,7 +7,7 @@ interface Resource {
   readonly namespaced: boolean;
 }
 
-/** Puts manifests before an API server, each as `kubectl apply --server-side` would. */
+/** Submits manifests to an API server as `kubectl apply --server-side --dry-run=server` does. */
 export class DryRun {
   readonly #server: ApiServer;
   readonly #resources = new Map<string, readonly Resource[]>();
@@ -18,8 +18,8 @@ export class DryRun {
   }
 
   /**
-   * What the server says: nothing, when it takes the manifest as it is. A field that the kind does not have, a field
-   * given twice, a value that the kind does not allow and a warning are each said.
+   * The server's objections, empty if it accepts the manifest as it is. They include unknown and duplicate fields,
+   * invalid values, and warnings.
    */
   async objections(manifest: Manifest): Promise<readonly string[]> {
     const path = await this.#pathOf(manifest);
@@ -29,7 +29,7 @@ export class DryRun {
     );
   }
 
-  /** Where the manifest is applied: its namespace is there then, and lets only pods in that are "restricted". */
+  /** The path at which to apply the manifest. Creates its namespace first, which admits only "restricted" pods. */
   async #pathOf({ apiVersion, kind, namespace, name }: Manifest): Promise<string | undefined> {
     const root = apiVersion.includes('/') ? `/apis/${apiVersion}` : `/api/${apiVersion}`;
     const resource = (await this.#resourcesAt(root)).find((resource) => resource.kind === kind);
@@ -44,7 +44,7 @@ export class DryRun {
     if (known) return known;
     const { status, body } = await this.#server.request(root);
     if (status !== 200) return [];
-    // Of `pods/status` and the like there are no manifests.
+    // Subresources such as `pods/status` have no manifests.
     const resources = (body as { resources: Resource[] }).resources.filter(({ name }) => !name.includes('/'));
     this.#resources.set(root, resources);
     return resources;

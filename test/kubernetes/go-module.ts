@@ -4,7 +4,7 @@ import { MAY_INSTALL, notInstalled } from '../installs.ts';
 
 const run = promisify(execFile);
 
-/** The directory of a published Go module, which Go downloads when it is not there, or why it cannot be had. */
+/** The directory of a published Go module, downloaded if necessary, or the reason why it is unavailable. */
 export async function goModule(
   module: string,
 ): Promise<{ readonly directory: string } | { readonly missing: string }> {

@@ -9,26 +9,26 @@ const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 export const PAGES = globSync(['*.md', 'docs/**/*.md', 'helm/**/*.md'], { cwd: ROOT })
   .filter((page) => blocksOf(page).length > 0)
   .sort();
-/** Where the chart is rendered for, and where a manifest without a namespace belongs. */
+/** The namespace for rendering the chart, and the default for manifests without one. */
 export const NAMESPACE = 'holdfast';
 
-/** A manifest as it is written, with the fields that say what it is of. */
+/** The text of a manifest, and the fields that identify its object. */
 export interface Manifest {
   readonly text: string;
   readonly apiVersion: string;
   readonly kind: string;
   readonly name: string;
   readonly namespace: string;
-  /** Parsed. Of the shape that its kind has, if it is valid. */
+  /** The parsed text, in the shape of its kind if it is valid. */
   readonly object: Readonly<Record<string, unknown>>;
 }
 
-/** The manifests that a page shows in fenced blocks. */
+/** The manifests in a page's fenced blocks. */
 export function documented(page: string): Manifest[] {
   return blocksOf(page).flatMap(manifests);
 }
 
-/** A template of a chart is no manifest yet. */
+/** Excludes templates, which aren't manifests yet. */
 function blocksOf(page: string): string[] {
   const blocks = readFileSync(join(ROOT, page), 'utf8').matchAll(/^( *)```ya?ml\b[^\n]*\n(.*?)^\1```/gms);
   return [...blocks]
@@ -36,10 +36,10 @@ function blocksOf(page: string): string[] {
     .filter((block) => /^apiVersion:/m.test(block) && /^kind:/m.test(block) && !block.includes('{{'));
 }
 
-/** The documents of a YAML stream that have an API version and a kind. The text of each is left as it is. */
+/** The documents of a YAML stream that have an API version and a kind, with their text unchanged. */
 export function manifests(stream: string): Manifest[] {
   return stream.split(/^---.*$/m).flatMap((text) => {
-    // A key given twice is for the server to refuse.
+    // Duplicate keys are left for the server to refuse.
     const object = parse(text, { uniqueKeys: false });
     if (typeof object?.apiVersion !== 'string' || typeof object.kind !== 'string') return [];
     const { name = '', namespace = NAMESPACE } = object.metadata ?? {};
@@ -47,7 +47,7 @@ export function manifests(stream: string): Manifest[] {
   });
 }
 
-/** The pod that a workload would make, as a manifest of its own: none of what is no workload. */
+/** The pod that a workload would create, as a separate manifest; empty for other kinds. */
 export function podsOf({ name, namespace, object }: Manifest): Manifest[] {
   const { spec } = object as { spec?: WorkloadSpec };
   const template = spec?.template ?? spec?.jobTemplate?.spec?.template;
@@ -65,7 +65,7 @@ export function podsOf({ name, namespace, object }: Manifest): Manifest[] {
   return [{ text: JSON.stringify(pod), apiVersion: 'v1', kind: 'Pod', name, namespace, object: pod }];
 }
 
-/** Of a Deployment, a StatefulSet, a DaemonSet, a Job or a CronJob. */
+/** The spec of a Deployment, a StatefulSet, a DaemonSet, a Job or a CronJob. */
 interface WorkloadSpec {
   readonly template?: {
     readonly metadata?: object;

@@ -20,7 +20,10 @@ interface OpenApiDocument {
   readonly components: { readonly schemas: Readonly<Record<string, ObjectSchema>> };
 }
 
-/** The OpenAPI schemas that a release of Kubernetes publishes of its own kinds; they tell no enumerated values. */
+/**
+ * The OpenAPI schemas that a Kubernetes release publishes for its own kinds. They don't list the values of
+ * enumerations.
+ */
 export class PublishedSchemas {
   readonly #directory: string;
   readonly #ajv = new Ajv({ strict: false, validateFormats: false, allErrors: true });
@@ -30,14 +33,14 @@ export class PublishedSchemas {
     this.#directory = directory;
   }
 
-  /** `release` as in `v1.36.3`. */
+  /** `release` has the form `v1.36.3`. */
   static async of(release: string): Promise<PublishedSchemas | { readonly missing: string }> {
     const module = await goModule(`k8s.io/kubernetes@${release}`);
     if ('missing' in module) return module;
     return new PublishedSchemas(join(module.directory, 'api', 'openapi-spec', 'v3'));
   }
 
-  /** What in the manifest is not of its kind: a field that it does not have, or not of this type, or one that lacks. */
+  /** The manifest's deviations from the schema of its kind: unknown fields, wrong types, missing required fields. */
   objections({ apiVersion, kind, object }: Manifest): string[] {
     if (!this.#kinds.has(`${apiVersion} ${kind}`)) this.#read(apiVersion);
     const valid = this.#kinds.get(`${apiVersion} ${kind}`);

@@ -1,4 +1,4 @@
-/** Manifests with one thing wrong in each, and what the API server says of it. */
+/** Manifests with one defect each, and the API server's objection to it. */
 export const REFUSED: readonly { what: string; manifest: string; objection: RegExp }[] = [
   {
     what: 'a field that the kind does not have',
@@ -77,7 +77,7 @@ spec: { rules: [{ matches: [{ path: { type: Prefix, value: /v1 } }] }] }`,
   },
 ];
 
-/** A pod that is accepted, but for the lines that are put into its specification. */
+/** A pod that is valid except for these lines of its specification. */
 function pod(lines: string): string {
   return `
 apiVersion: v1

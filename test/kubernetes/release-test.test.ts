@@ -13,13 +13,13 @@ import { StandInKubelet } from './stand-in-kubelet.ts';
 
 const CHART = fileURLToPath(new URL('../../helm/holdfast', import.meta.url));
 const NAMESPACE = 'llm';
-/** What the test of the release is made of, by the path of its API. */
+/** The API paths of the resources of the release test. */
 const PARTS = {
   pod: `/api/v1/namespaces/${NAMESPACE}/pods/holdfast-test`,
   service: `/api/v1/namespaces/${NAMESPACE}/services/holdfast-test`,
   policy: `/apis/networking.k8s.io/v1/namespaces/${NAMESPACE}/networkpolicies/holdfast-test`,
 };
-/** Programs are started beside other tests. */
+/** The tests start programs, while other tests run. */
 const TEST_LIMIT_MS = 120_000;
 
 const run = promisify(execFile);
@@ -29,7 +29,7 @@ let binary: string;
 let server: ApiServer;
 const home = mkdtempSync(join(tmpdir(), 'holdfast-helm-'));
 
-/** Helm, as the administrator of the server. */
+/** Runs Helm as the server's administrator. */
 async function helm(...words: string[]): Promise<{ code: number; output: string }> {
   const env = { PATH: process.env.PATH, HOME: home, KUBECONFIG: server.kubeconfig() };
   return run(binary, [...words, '--namespace', NAMESPACE], { env }).then(
@@ -56,7 +56,7 @@ afterAll(async () => {
   rmSync(home, { recursive: true });
 });
 
-/** Whether each part is there. */
+/** Whether each resource exists. */
 async function parts(): Promise<Record<string, boolean>> {
   const found = Object.entries(PARTS).map(async ([name, path]) => {
     const { status } = await server.request(path);
@@ -84,11 +84,11 @@ describe('helm test of an installed release', { timeout: TEST_LIMIT_MS }, () => 
   test('fails where the replica answers something else, and leaves the pod for its logs', async () => {
     const provider = `http://127.0.0.1:${await freePort()}/v1`;
     const { admin, api } = await startReplicaProcess(['--upstream', provider]);
-    // Behind the name of the API is the admin port, which has no API.
+    // Let the API's Service lead to the admin port, which doesn't serve the API.
     const kubelet = new StandInKubelet(server, NAMESPACE, { admin, api: admin });
     const [{ code, output }, printed] = await Promise.all([
       helm('test', 'holdfast', '--timeout', '90s'),
-      // What is wrong stays wrong: there is no time to wait for it.
+      // The defect is permanent, so give the test no time for retries.
       kubelet.runOnce('holdfast-test', '0'),
     ]);
     expect(api).not.toBe(admin);

@@ -8,29 +8,29 @@ import { type Manifest, manifests, NAMESPACE } from './manifests.ts';
 
 const CHART = fileURLToPath(new URL('../../helm/holdfast', import.meta.url));
 const VALUES = [join(CHART, 'examples'), fileURLToPath(new URL('values', import.meta.url))];
-/** What a Helm that was built by hand takes the cluster for is anything. */
+/** Helm's default for the cluster's version depends on how Helm was built. */
 const KUBERNETES = '1.36.3';
-/** The chart of an application that has this one as a dependency. */
+/** The chart of an application that depends on this one. */
 const APPLICATION = 'application-chart';
 
 const run = promisify(execFile);
 
-/** The documented examples, and values that use what no example uses. */
+/** The documented examples, and values for everything that no example uses. */
 export const RENDERINGS = [APPLICATION, ...VALUES.flatMap((cwd) => globSync('*.yaml', { cwd })).sort()];
 
-/** The templates of the chart that make manifests, as `templates/service.yaml`. */
+/** The chart's templates that create manifests, for example `templates/service.yaml`. */
 export const TEMPLATES = globSync('templates/*.yaml', { cwd: CHART })
   .filter((template) => /^kind:/m.test(readFileSync(join(CHART, template), 'utf8')))
   .sort();
 
-/** What `helm template` makes of one of `RENDERINGS`. */
+/** The output of `helm template` for one of `RENDERINGS`. */
 export async function rendered(helm: string, name: string): Promise<Manifest[]> {
   if (name === APPLICATION) return application(helm);
   const [values = name] = VALUES.map((directory) => join(directory, name)).filter((file) => existsSync(file));
   return template(helm, CHART, '--values', values);
 }
 
-/** In a copy: the dependency is put beside the templates. */
+/** Works in a copy because Helm puts the dependency next to the templates. */
 async function application(helm: string): Promise<Manifest[]> {
   const directory = mkdtempSync(join(tmpdir(), 'holdfast-chart-'));
   try {

@@ -4,13 +4,13 @@ import { documented, type Manifest, manifests, PAGES } from './manifests.ts';
 import { PublishedSchemas } from './published-schemas.ts';
 import { RENDERINGS, rendered } from './renderings.ts';
 
-/** The oldest that the chart is for, the newest, and one between them. */
+/** The oldest release that the chart supports, the newest, and one in between. */
 const RELEASES = ['v1.30.14', 'v1.33.13', 'v1.36.3'];
-/** What older releases have no kind for, and the first here that has. */
+/** Templates with kinds that older releases lack, and the first of `RELEASES` that has them. */
 const NEWER = new Map([['sidecar-injection.yaml', 'v1.36.3']]);
-/** Programs are started for each example, beside other tests. */
+/** Each example starts programs, while other tests run. */
 const TEST_LIMIT_MS = 120_000;
-/** Kinds that Kubernetes does not bring, and has no schema of. */
+/** API groups outside Kubernetes, which has no schemas for them. */
 const CUSTOM = /^(monitoring\.coreos\.com|gateway\.networking\.k8s\.io|keda\.sh)\//;
 
 describe.each(RELEASES)('the schemas of Kubernetes %s', { timeout: TEST_LIMIT_MS }, (release) => {

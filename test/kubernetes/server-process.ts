@@ -4,11 +4,11 @@ import { createInterface } from 'node:readline';
 
 const LINES_KEPT = 40;
 
-/** A server in a process of its own, and the last it said. */
+/** A server in its own process, and the last lines of its output. */
 export class ServerProcess {
   readonly #child: ChildProcess;
   readonly #lines: string[] = [];
-  /** Rejects with the last lines of its output when the process ends, and never resolves. */
+  /** Rejects with the last lines of the output when the process ends; never resolves. */
   readonly ended: Promise<never>;
 
   constructor(binary: string, words: readonly string[]) {
@@ -27,7 +27,7 @@ export class ServerProcess {
     this.ended = ended.promise;
   }
 
-  /** Resolves when the process is gone. */
+  /** Resolves once the process has ended. */
   async kill(): Promise<void> {
     if (this.#child.exitCode !== null || this.#child.signalCode !== null) return;
     const closed = once(this.#child, 'close');

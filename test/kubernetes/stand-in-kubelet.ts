@@ -12,8 +12,8 @@ interface ServiceSpec {
 }
 
 /**
- * Carries out one pod of Node in a process of this machine, as a cluster would: its Services are those that the API server
- * has, and `endpoints` says what is behind each port that they lead to, by its name.
+ * Runs the container of one Node pod as a process on this machine. It resolves Services through the API server;
+ * `endpoints` gives the URL behind each target port, by name.
  */
 export class StandInKubelet {
   readonly #server: ApiServer;
@@ -27,8 +27,8 @@ export class StandInKubelet {
   }
 
   /**
-   * Waits for the pod, runs it to its end, and tells the server its phase. Resolves to what it printed. `lastArgument` takes
-   * the place of the last one that the pod has.
+   * Waits for the pod, runs it until it exits, and reports its phase to the server. Resolves to its output.
+   * `lastArgument` replaces the pod's last argument.
    */
   async runOnce(name: string, lastArgument?: string): Promise<string> {
     const path = this.#path('pods', name);
@@ -48,7 +48,7 @@ export class StandInKubelet {
     return stdout;
   }
 
-  /** An argument that is the URL of a Service becomes that of what is behind it. */
+  /** Replaces an argument that is a Service's URL with the URL behind it. */
   async #resolved(argument: string): Promise<string> {
     const [, host, port] = /^http:\/\/([^:/]+):(\d+)$/.exec(argument) ?? [];
     if (host === undefined) return argument;

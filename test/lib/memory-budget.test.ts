@@ -38,7 +38,7 @@ describe('a request', () => {
     expect(budget.held_bytes).toBe(10);
     share.release();
     expect(budget.held_bytes).toBe(0);
-    // The client has gone before its request was begun with, and the last of its body comes.
+    // The client disconnects before its request begins, and the last piece of its body still arrives.
     share.hold();
     share.take(5);
     expect(budget.held_bytes).toBe(15);
@@ -91,7 +91,7 @@ describe('an answer', () => {
     expect(small.grow(2 * MB + 1)).toBe(false);
     expect(large.grow(7 * MB)).toBe(false);
     expect(refusals).toBe(3);
-    // With fewer of them, each may be larger.
+    // With fewer answers, each may be larger.
     large.release();
     request.release();
     expect(small.grow(7 * MB)).toBe(true);

@@ -9,7 +9,7 @@ const keys = fc.uint8Array({ minLength: 24, maxLength: 64 });
 const ids = fc.stringMatching(/^[A-Za-z0-9_-]{1,60}$/);
 const now_s = (): number => Math.floor(Date.now() / 1000);
 
-/** What the key of a secret signs. */
+/** The headers that the secret's key produces. */
 function signed(secret: string, id: string, body: string, timestamp_s = now_s()): Record<string, string> {
   const key = webhookKey(secret);
   if (!key) throw new Error(`${secret} is no secret`);

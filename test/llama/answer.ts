@@ -1,6 +1,6 @@
 import { callsOf, chunksOf } from '../provider/reading.ts';
 
-/** What an application has when a streamed answer is over. */
+/** What an application has received when a streamed answer ends. */
 export interface StreamedAnswer {
   readonly text: string;
   readonly calls: readonly { readonly name: string; readonly arguments: string }[];
@@ -18,7 +18,7 @@ interface Piece {
   readonly usage?: Readonly<Record<string, unknown>>;
 }
 
-/** Asks with greedy decoding. Rejects when the response is not whole. */
+/** Asks with greedy decoding. Rejects if the response is incomplete. */
 export async function streamedAnswer(
   url: string,
   path: '/chat/completions' | '/completions',
@@ -42,7 +42,7 @@ export async function streamedAnswer(
   const usage = pieces.findLast((piece) => piece.usage)?.usage ?? {};
   return {
     text: choices.map(({ delta, text }) => delta?.content ?? text ?? '').join(''),
-    // Of a call, llama.cpp makes up the id anew each time.
+    // llama.cpp generates a new id for each call, so leave the ids out.
     calls: callsOf(chunks.filter((chunk) => chunk.choices?.[0]?.delta)).map(({ name, arguments: json }) => ({
       name,
       arguments: json,

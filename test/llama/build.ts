@@ -3,12 +3,12 @@ import { llamaServerBinary } from './server-binary.ts';
 
 declare module 'vitest' {
   export interface ProvidedContext {
-    /** The server's program; empty where there is none, and the tests are skipped. */
+    /** The path of the server; empty if it is missing, which skips the tests. */
     readonly llamaServer: string;
   }
 }
 
-/** Builds the server once, before any test. */
+/** Builds the server once, before all tests. */
 export default async function setup(project: TestProject): Promise<void> {
   const binary = await llamaServerBinary();
   if ('missing' in binary) console.warn(`The tests against llama-server are skipped: ${binary.missing}.`);

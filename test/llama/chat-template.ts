@@ -1,7 +1,10 @@
-/** What follows the last message of the user. */
+/** The text between the user's last message and the answer. */
 export const ANSWER_OPENING = '<|im_end|>\n<|im_start|>assistant\n';
 
-/** ChatML, with tools as Qwen 2.5 has them: llama.cpp derives from it how to parse calls. Messages stay as they are. */
+/**
+ * ChatML with the tool format of Qwen 2.5, from which llama.cpp derives its parser for calls. It leaves messages
+ * unchanged.
+ */
 export const CHAT_TEMPLATE = `{%- if tools %}
     {{- '<|im_start|>system\\n' }}
     {%- if messages[0]['role'] == 'system' %}

@@ -1,15 +1,15 @@
-/** Short prefixes, of which it is hard to tell whether the model continued or began again. */
+/** Prefixes so short that it is hard to see whether the model continued or started over. */
 const FIRST = [1, 2, 3, 4, 5, 7, 9, 12, 15, 16, 17];
-/** Places after white space that are taken of one text. */
+/** The number of cuts after white space in one text. */
 const SPACES = 14;
 const OTHERS = 5;
 
-/** The characters of a text: with this model each of them comes in an event of its own. */
+/** The characters of a text. With this model, each one arrives in its own event. */
 export const charactersOf = (text: string): string[] => [...text];
 
 /**
- * Numbers of characters after which an answer is cut: few, after white space of any kind, and some in between. The last
- * character is not among them: an answer of which only the finish is missing has another test.
+ * Numbers of characters after which to cut an answer: short ones, some after white space of any kind, and some in
+ * between. The last character is left out because a separate test covers an answer that lacks only its finish.
  */
 export function cutsOf(text: string): number[] {
   const characters = charactersOf(text);
@@ -20,7 +20,7 @@ export function cutsOf(text: string): number[] {
   return [...new Set(chosen)].filter((place) => place < characters.length).sort((one, other) => one - other);
 }
 
-/** That many of them at even intervals, or all. */
+/** Picks `count` places at even intervals, or all. */
 function spread(places: readonly number[], count: number): number[] {
   if (places.length <= count) return [...places];
   return Array.from(

@@ -2,10 +2,10 @@ import { once } from 'node:events';
 import http, { type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-/** Where a response breaks off: after so many bytes of its body, or after so many events that bring something to show. */
+/** Where to cut a response: after this many bytes of its body, or after this many events with content. */
 export type Cut = { readonly bytes: number } | { readonly events: number };
 
-/** How a response breaks off: its connection is closed in the middle of the body, or reset. */
+/** How to cut a response: close its connection in the middle of the body, or reset it. */
 export type CutManner = 'close' | 'reset';
 
 export interface PassedRequest {
@@ -14,28 +14,28 @@ export interface PassedRequest {
   readonly body: Record<string, unknown>;
 }
 
-/** A cut ahead. */
+/** A cut still to be made. */
 interface Plan {
   readonly cut: Cut;
   readonly manner: CutManner;
 }
 
-/** The paths at which llama.cpp gives back an answer that it keeps. */
+/** The path prefix at which llama.cpp returns the answers that it keeps. */
 const KEPT_ANSWERS = '/v1/stream';
 const CONVERSATION_HEADER = 'x-conversation-id';
 
 /**
- * A proxy in front of a server, which cuts the responses that it is told to cut, in the order in which they are asked
- * for. Nothing after a cut reaches the client, so how fast the server is makes no difference.
+ * A proxy in front of a server that cuts responses on demand, in the order of their requests. Nothing after a cut
+ * reaches the client, so the server's speed makes no difference.
  */
 export class Cutter {
-  /** What was asked for since {@link cutNext}, requests to stop left out. */
+  /** The requests since {@link cutNext}, except those to stop an answer. */
   readonly requests: PassedRequest[] = [];
   readonly #server: http.Server;
   readonly #upstream_port: number;
   readonly #keepsAnswers: boolean;
   readonly #plans: Plan[] = [];
-  /** Cuts that lay beyond the end of their response. */
+  /** The number of cuts beyond the end of their response. */
   #missed = 0;
 
   private constructor(upstream_port: number, keepsAnswers: boolean) {
@@ -46,7 +46,7 @@ export class Cutter {
     });
   }
 
-  /** `keepsAnswers`: false makes the server look like one from before llama.cpp kept answers. */
+  /** `keepsAnswers`: false hides that the server keeps answers, as llama.cpp did not in older versions. */
   static async start(upstream_port: number, keepsAnswers: boolean): Promise<Cutter> {
     const cutter = new Cutter(upstream_port, keepsAnswers);
     cutter.#server.listen(0, '127.0.0.1');
@@ -54,20 +54,20 @@ export class Cutter {
     return cutter;
   }
 
-  /** The base URL of the server behind it. */
+  /** The base URL of the cutter, ending in `/v1`. */
   get url(): string {
     const { port } = this.#server.address() as AddressInfo;
     return `http://127.0.0.1:${port}/v1`;
   }
 
-  /** Cuts the next streamed responses, one after the other, and forgets what was asked for before. */
+  /** Cuts the next streamed responses, one after the other, and clears `requests`. */
   cutNext(cuts: readonly Cut[], manner: CutManner = 'close'): void {
     this.requests.length = 0;
     this.#missed = 0;
     this.#plans.splice(0, this.#plans.length, ...cuts.map((cut) => ({ cut, manner })));
   }
 
-  /** How many of the cuts that were asked for have not been made. */
+  /** The number of requested cuts that have not been made. */
   get missed(): number {
     return this.#missed + this.#plans.length;
   }
@@ -118,7 +118,7 @@ export class Cutter {
       if (end === undefined) continue;
       const { socket } = response;
       if (manner === 'reset') socket?.resetAndDestroy();
-      // What was written is delivered, and the last chunk of the body is missing.
+      // Everything written is delivered; only the terminating chunk of the body is missing.
       else socket?.end();
       answer.destroy();
       return;
@@ -128,7 +128,7 @@ export class Cutter {
   }
 }
 
-/** Where the body is to end, if that many bytes or events have come. */
+/** Where the body has to end, or undefined until the cut is reached. */
 function endOf(body: Buffer, cut: Cut): number | undefined {
   if ('bytes' in cut) return body.length >= cut.bytes ? cut.bytes : undefined;
   let seen = 0;
@@ -142,7 +142,7 @@ function endOf(body: Buffer, cut: Cut): number | undefined {
   }
 }
 
-/** Whether the event brings text, or something of a call. */
+/** Whether the event contains text or part of a call. */
 function shows(event: string): boolean {
   const data = /^data: (\{.*)$/m.exec(event)?.[1];
   if (data === undefined) return false;
@@ -155,7 +155,7 @@ interface Delta {
   readonly tool_calls?: readonly unknown[];
 }
 
-/** Without those that concern the connection. */
+/** Without hop-by-hop headers. */
 function headersOf({ headers }: IncomingMessage): http.OutgoingHttpHeaders {
   const { connection, 'keep-alive': keepAlive, 'transfer-encoding': encoding, ...rest } = headers;
   return rest;

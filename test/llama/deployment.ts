@@ -4,35 +4,37 @@ import { type Cut, type CutManner, Cutter, type PassedRequest } from './cutter.t
 import { LlamaServer } from './llama-server.ts';
 import { WIRES, type WireName } from './wires.ts';
 
-/** Names of models for clients, each of them the same server in another light. */
+/** Model names for clients. They all lead to the same server, presented in different ways. */
 export const MODELS = {
-  /** It keeps its answers. */
+  /** A server that keeps its answers. */
   resume: 'keeps-answers',
-  /** It is from before llama.cpp kept answers: the rest has to be asked for with the answer so far as a prefix. */
+  /**
+   * A server from before llama.cpp kept answers: Holdfast has to request the rest with the answer so far as a prefix.
+   */
   prefill: 'keeps-nothing',
-  /** The configuration does not say that it is a llama.cpp server. */
+  /** The configuration doesn't say that this is a llama.cpp server. */
   unknown: 'not-known',
 } as const;
 
 export type ModelName = keyof typeof MODELS;
 
-/** What is asked, and of which server. */
+/** A question, and the server to ask. */
 export interface Question {
   readonly model: ModelName;
   readonly wire: WireName;
-  /** What the model is to recite. */
+  /** The text for the model to recite. */
   readonly text: string;
   readonly tools?: readonly object[];
 }
 
-/** How an answer came about. */
+/** An answer, and how it was obtained. */
 export interface Recovery {
   readonly answer: StreamedAnswer;
-  /** The requests for the answer and its rest, in their order. */
+  /** The requests for the answer and for its rest, in order. */
   readonly requests: readonly PassedRequest[];
 }
 
-/** Holdfast in front of `llama-server`, with cutters in between. */
+/** Holdfast in front of `llama-server`, with a cutter in between for each model name. */
 export class LlamaDeployment {
   readonly #holdfast: HoldfastProcess;
   readonly #server: LlamaServer;
@@ -69,7 +71,7 @@ export class LlamaDeployment {
     return new LlamaDeployment(holdfast, server, { resume, prefill, unknown });
   }
 
-  /** Asks through Holdfast, and cuts the responses to it. Rejects when a cut was not made. */
+  /** Asks through Holdfast and cuts the responses. Rejects if a cut was not reached. */
   async ask(question: Question, cuts: readonly Cut[], manner: CutManner = 'close'): Promise<Recovery> {
     const { model, wire, text, tools } = question;
     const cutter = this.#cutters[model];
@@ -80,7 +82,7 @@ export class LlamaDeployment {
     return { answer, requests: [...cutter.requests] };
   }
 
-  /** The answer that nothing cuts, asked for once. */
+  /** The same answer without cuts, requested once per question. */
   async uncut(question: Question): Promise<StreamedAnswer> {
     const key = JSON.stringify(question);
     const asked = this.#uncut.get(key) ?? this.ask(question, []);
@@ -88,7 +90,7 @@ export class LlamaDeployment {
     return (await asked).answer;
   }
 
-  /** Rejects if Holdfast had complaints. */
+  /** Rejects if Holdfast logged complaints. */
   async close(): Promise<void> {
     try {
       await this.#holdfast.close();

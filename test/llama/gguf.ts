@@ -1,4 +1,4 @@
-/** The types of metadata that a small model needs. */
+/** The metadata types that a small model needs. */
 export type Metadata =
   | { readonly type: 'uint32'; readonly value: number }
   | { readonly type: 'float32'; readonly value: number }
@@ -19,7 +19,7 @@ const ALIGNMENT_BYTES = 32;
 const TYPE_CODES = { uint32: 4, int32: 5, float32: 6, bool: 7, string: 8, array: 9 } as const;
 const F32 = 0;
 
-/** A file in the format that llama.cpp loads, all of its weights in 32-bit floats. */
+/** Encodes a file in the format that llama.cpp loads, with all weights as 32-bit floats. */
 export function ggufFile(
   metadata: Readonly<Record<string, Metadata>>,
   tensors: Readonly<Record<string, Tensor>>,

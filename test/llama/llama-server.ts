@@ -10,7 +10,7 @@ import { recitingModel } from './reciting-model.ts';
 const CONTEXT_TOKENS_PER_SLOT = 4096;
 const SLOTS = 2;
 
-/** `llama-server` with the model that recites, in a process of its own. */
+/** `llama-server` with the reciting model, in its own process. */
 export class LlamaServer {
   readonly port: number;
   readonly #directory: string;
@@ -38,7 +38,7 @@ export class LlamaServer {
       '--threads': '1',
       '--threads-http': '4',
       '--flash-attn': 'off',
-      // Half floats would blur the scores of tokens that are close to each other.
+      // Half precision would blur the scores of neighbouring tokens.
       '--cache-type-k': 'f32',
       '--cache-type-v': 'f32',
       '--temp': '0',
@@ -65,7 +65,7 @@ export class LlamaServer {
     rmSync(this.#directory, { recursive: true });
   }
 
-  /** Resolves once the model is loaded; rejects with the end of the log when the process ends before. */
+  /** Resolves once the model is loaded; rejects with the end of the log if the process ends first. */
   async #listening(): Promise<void> {
     if (!this.#child.stderr) throw new Error('the process has no standard error');
     const last: string[] = [];

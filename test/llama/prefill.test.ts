@@ -8,7 +8,7 @@ import { WIRES, type WireName } from './wires.ts';
 const NAMES = Object.keys(TEXTS) as TextName[];
 const ON_COMPLETIONS: readonly TextName[] = ['python', 'spaces', 'scripts'];
 
-/** Of a character that takes several tokens, nothing but a report says how many. */
+/** Only the server's report says how many tokens a multi-byte character takes, so some counts are estimates. */
 const USAGE_ERROR_MAX = 0.02;
 
 function checkUsage(text: string, { usage }: StreamedAnswer, { usage: expected }: StreamedAnswer): void {
@@ -16,7 +16,7 @@ function checkUsage(text: string, { usage }: StreamedAnswer, { usage: expected }
   else expect(Math.abs(Number(usage.total) / Number(expected.total) - 1)).toBeLessThan(USAGE_ERROR_MAX);
 }
 
-/** The prefix is sent as it was delivered, white space and all, and what comes back is the rest and nothing else. */
+/** Holdfast has to send the prefix exactly as delivered, white space included, and deliver only the rest. */
 describe.skipIf(inject('llamaServer') === '')('an answer of a llama-server that keeps none', () => {
   let deployment: LlamaDeployment;
 

@@ -1,13 +1,13 @@
 import { ANSWER_OPENING } from './chat-template.ts';
 import { END_OF_RECITAL, RECITAL_DISTANCE } from './reciting-model.ts';
 
-/** The message to which the model answers with that text. */
+/** The user's message that the model answers with `text`. */
 export const chatPrompt = (text: string): string => sourceOf(text, Buffer.byteLength(ANSWER_OPENING));
 
-/** The prompt that the model completes with that text. */
+/** The prompt that the model completes with `text`. */
 export const completionPrompt = (text: string): string => sourceOf(text, 0);
 
-/** The text and its end, filled up so that the answer begins at the distance at which the model recites. */
+/** The text and its end mark, padded so that the answer begins at the distance at which the model recites. */
 function sourceOf(text: string, between_bytes: number): string {
   const source = `${text}${END_OF_RECITAL}`;
   const room_bytes = RECITAL_DISTANCE - between_bytes - Buffer.byteLength(source);

@@ -5,7 +5,7 @@ import { LlamaServer } from './llama-server.ts';
 import { chatPrompt, completionPrompt } from './prompts.ts';
 import { TEXTS, type TextName } from './texts.ts';
 
-/** What Holdfast's tests rest on, without Holdfast. */
+/** Verifies the model's behaviour without Holdfast, because Holdfast's tests rely on it. */
 describe.skipIf(inject('llamaServer') === '')('the model that recites', () => {
   let server: LlamaServer;
 

@@ -2,36 +2,36 @@ import { CHAT_TEMPLATE } from './chat-template.ts';
 import { ggufFile, type Metadata, type Tensor } from './gguf.ts';
 
 /**
- * A model whose weights are made by hand, and that recites: each token it generates is the one that was
- * {@link RECITAL_DISTANCE} tokens before. A token is one byte, so the prompt decides every byte of the answer, and the
- * continuation of any prefix is known.
+ * A model with handmade weights that recites: each token it generates equals the one {@link RECITAL_DISTANCE} tokens
+ * earlier. A token is one byte, so the prompt determines every byte of the answer, and the continuation of any prefix
+ * is known.
  *
- * One layer with one head does it. Every embedding has one dimension of its own, and shares the {@link CONSTANT} with
- * all others. Keys and queries see only the constant, hence only positions: RoPE turns each pair of dimensions by an
- * angle proportional to the position, and the query is turned back so far that all pairs agree at exactly one distance.
- * The value is the token at that distance, and the output layer reads it off.
+ * One layer with one head is enough. Each embedding has one dimension of its own and shares the dimension {@link
+ * CONSTANT} with all others. Keys and queries see only the constant, hence only positions: RoPE rotates each pair of
+ * dimensions by an angle proportional to the position, and the query is rotated back so that all pairs agree at exactly
+ * one distance. The value is the token at that distance, and the output layer reads it.
  */
 export const RECITAL_DISTANCE = 1024;
 
-/** Ends a recital: where the source has this byte, the model generates its end-of-text token. */
+/** Ends a recital: if the source has this byte, the model generates its end-of-text token. */
 export const END_OF_RECITAL = '\u0003';
 
 const BYTES = 256;
 const END_TOKEN = BYTES;
-/** The result of a merge that no text needs: llama.cpp wants a list of merges, and an empty one has no type. */
+/** The result of a merge that no text uses. llama.cpp requires a list of merges, and an empty list has no type. */
 const UNUSED_TOKEN = BYTES + 1;
 const VOCABULARY = BYTES + 2;
-/** The only head has all dimensions: a power of two times five, with room for the vocabulary and the constant. */
+/** The only head covers all dimensions: a power of two times five, with room for the vocabulary and the constant. */
 const DIMENSIONS = 320;
 const CONSTANT = DIMENSIONS - 1;
 const FEED_FORWARD = 32;
-/** The longest wavelength is 2π times that, so no two distances in the context look alike. */
+/** The longest wavelength is 2π times this, so all distances in the context look different. */
 const ROPE_BASE = 1000;
 const CONTEXT_TOKENS = 16_384;
 
-/** How far the score of the right distance is above that of its neighbours: softmax then knows only one. */
+/** How far the score of the right distance exceeds those of its neighbours; softmax then selects only that one. */
 const SHARPNESS = 30;
-/** How much louder the recited token is than the current one. */
+/** How much the recited token outweighs the current one. */
 const LOUDNESS = 100;
 
 const TOKEN_TYPE = { normal: 1, control: 3 };
@@ -59,24 +59,24 @@ export function recitingModel(): Buffer {
   });
 }
 
-/** Which embedding makes the model generate a token. */
+/** The token with the embedding that makes the model generate `token`; undefined if no token does. */
 function sourceOf(token: number): number | undefined {
   if (token === END_TOKEN) return END_OF_RECITAL.charCodeAt(0);
   return token === END_OF_RECITAL.charCodeAt(0) || token === UNUSED_TOKEN ? undefined : token;
 }
 
-/** After RMS normalisation, an embedding of two ones out of all dimensions. */
+/** The constant's value after RMS normalisation, for an embedding that has two ones and otherwise zeros. */
 const CONSTANT_AFTER_NORM = Math.sqrt(DIMENSIONS / 2);
 const PAIRS = DIMENSIONS / 2;
 const angleOf = (pair: number): number => ROPE_BASE ** (-pair / PAIRS);
-/** By how much all pairs together agree less at the next distance. */
+/** How much the agreement of all pairs drops at the next distance. */
 const DROP = Array.from({ length: PAIRS }, (_, pair) => 1 - Math.cos(angleOf(pair))).reduce(
   (sum, one) => sum + one,
 );
-/** llama.cpp divides scores by the root of the head's dimensions. */
+/** llama.cpp divides scores by the square root of the head's dimensions. */
 const AMPLITUDE = (SHARPNESS / DROP) * Math.sqrt(DIMENSIONS);
 
-/** The last token before the answer sees the first one of the source at one less than the distance. */
+/** From the last token before the answer, the first token of the source is one less than the distance away. */
 const query = (dimension: number): number => {
   const turn = -angleOf(Math.floor(dimension / 2)) * (RECITAL_DISTANCE - 1);
   return (AMPLITUDE * (dimension % 2 === 0 ? Math.cos(turn) : Math.sin(turn))) / CONSTANT_AFTER_NORM;
@@ -123,7 +123,9 @@ const METADATA: Readonly<Record<string, Metadata>> = {
   'tokenizer.chat_template': { type: 'string', value: CHAT_TEMPLATE },
 };
 
-/** How a byte-level vocabulary spells bytes: printable ones as they are, the others as characters from U+0100 on. */
+/**
+ * The spelling of bytes in a byte-level vocabulary: printable ones as themselves, the others as characters from U+0100.
+ */
 function byteNames(): string[] {
   let others = 0;
   return Array.from({ length: BYTES }, (_, byte) => {
@@ -133,7 +135,7 @@ function byteNames(): string[] {
   });
 }
 
-/** Two bytes that UTF-8 does not have. */
+/** Two bytes that never occur in UTF-8. */
 function unusedMerge(separator: string): string {
   const names = byteNames();
   return `${names[0xfe]}${separator}${names[0xff]}`;

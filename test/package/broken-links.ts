@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join, posix } from 'node:path';
 import { linksOf } from '../docs/links.ts';
 
-/** Relative links of the documents of the package installed at `directory` that lead to none of its `files`. */
+/** The relative links in the documents of the package at `directory` that lead to none of its `files`. */
 export function brokenLinks(directory: string, files: readonly string[]): string[] {
   const isThere = (path: string) => files.some((each) => each === path || each.startsWith(`${path}/`));
   return files

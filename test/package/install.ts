@@ -4,7 +4,7 @@ import { run } from './run.ts';
 
 const QUIETLY = ['--prefer-offline', '--no-audit', '--no-fund', '--loglevel=error'];
 
-/** Installs one package, in any of npm's notations, into a new and otherwise empty project at `directory`. */
+/** Installs one package, in any npm notation, into a new, empty project at `directory`. */
 export async function install(
   directory: string,
   name: string,
@@ -15,7 +15,9 @@ export async function install(
   await run('npm', ['install', ...QUIETLY, ...options, name], { cwd: directory, timeout: limit_ms });
 }
 
-/** The path of Node `version`, installed at `directory`; the error if it could not be had within `limit_ms`. */
+/**
+ * Installs Node `version` at `directory` and returns its path, or the error if it isn't available within `limit_ms`.
+ */
 export async function installNode(directory: string, version: string, limit_ms: number) {
   const name = `node-${process.platform}-${process.arch}`;
   try {

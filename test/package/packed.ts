@@ -5,20 +5,23 @@ import { run } from './run.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 
-/** What a build needs, and what must not get into the package. */
+/** The directories that a build needs, and those that must not get into the package. */
 const DIRECTORIES = ['clients', 'src', 'scripts', 'docs', 'test', 'demo'];
 
-/** What `npm pack` tells of the package. */
+/** The report of `npm pack`. */
 export interface Packed {
-  /** The tarball's path. */
+  /** The path of the tarball. */
   readonly tarball: string;
-  /** Of the tarball, bytes. */
+  /** The size of the tarball in bytes. */
   readonly size: number;
-  /** Paths in the package. */
+  /** The paths of the files in the package. */
   readonly files: readonly string[];
 }
 
-/** A copy of the repository as it is, below `directory`, that was never built: the one in use stays as it is. */
+/**
+ * Copies the repository to a directory below `directory`, without build output, so that the working copy isn't
+ * affected.
+ */
 export function cloneRepository(directory: string): string {
   const clone = join(directory, 'clone');
   const atRoot = readdirSync(ROOT, { withFileTypes: true }).filter((entry) => entry.isFile());
@@ -26,12 +29,12 @@ export function cloneRepository(directory: string): string {
     cpSync(join(ROOT, name), join(clone, name), { recursive: true });
   }
   symlinkSync(join(ROOT, 'node_modules'), join(clone, 'node_modules'));
-  // Old enough for the scripts not to install anything: that would be where the link leads.
+  // An old timestamp keeps the scripts from installing packages, which would end up in the linked directory.
   utimesSync(join(clone, 'package-lock.json'), 1, 1);
   return clone;
 }
 
-/** Packs the package at `source` into a tarball at `directory`. */
+/** Packs the package at `source` into a tarball in `directory`. */
 export async function pack(source: string, directory: string): Promise<Packed> {
   const words = ['pack', '--json', '--pack-destination', directory];
   const [packed] = JSON.parse(await run('npm', words, { cwd: source }));

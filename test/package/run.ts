@@ -3,7 +3,7 @@ import { promisify } from 'node:util';
 
 const execute = promisify(execFile);
 
-/** Runs a command to its end. Returns what it wrote to standard output; throws if it failed, with all it wrote. */
+/** Runs a command until it exits. Returns its standard output; throws with all its output if it fails. */
 export async function run(
   command: string,
   words: readonly string[],

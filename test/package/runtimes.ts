@@ -2,7 +2,7 @@ import { arch, platform } from 'node:os';
 import { type CachedProgram, cachedProgram } from '../cached-program.ts';
 import { install } from './install.ts';
 
-/** Their packages for one platform have the program, and nothing to run when they are installed. */
+/** The packages for one platform contain the program and need no install script. */
 const DENO = `@deno/${platform()}-${arch()}${platform() === 'linux' ? '-glibc' : ''}`;
 const BUN = `@oven/bun-${platform()}-${arch()}`;
 const IGNORE_SCRIPTS = { options: ['--ignore-scripts'] };

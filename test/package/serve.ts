@@ -3,15 +3,15 @@ import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { text } from 'node:stream/consumers';
 
-/** The roots of its two ports. */
+/** The root URLs of the two ports. */
 interface Addresses {
   readonly api: string;
   readonly admin: string;
 }
 
 /**
- * Runs `serve` of the command `cli` on `node` in `directory`, in front of `upstream`, while `use` uses it, then ends it with
- * SIGTERM. Returns its exit status; throws what it said if it never listened.
+ * Runs `serve` of the command `cli` on `node` in `directory`, with the upstream `upstream`, while `use` runs; then ends
+ * it with SIGTERM. Returns its exit status; throws with its output if it never listened.
  */
 export async function serveWhile(
   node: string,

@@ -21,7 +21,7 @@ import client = require('${client}');
 export const fetch: typeof globalThis.fetch = client.resumable({ maxRetries: 3 });
 `;
 
-/** The environment whose types say what `fetch` is. */
+/** The environments, each with its own types for `fetch`. */
 const ENVIRONMENTS = {
   browser: { lib: ['es2024', 'dom', 'dom.iterable'], types: [] },
   node: { lib: ['es2024'], types: ['node'], typeRoots: [join(NODE_MODULES, '@types')] },
@@ -29,7 +29,7 @@ const ENVIRONMENTS = {
 
 export type Environment = keyof typeof ENVIRONMENTS;
 
-/** Ways in which applications find types: their `module`, its resolution, and what says what `fetch` is. */
+/** How applications find types: their `module`, its resolution, and the environment. */
 export const TYPE_KINDS = [
   ['node16', 'node16', 'node'],
   ['node18', 'node16', 'node'],
@@ -41,8 +41,8 @@ export const TYPE_KINDS = [
 ] as const satisfies readonly (readonly [string, string, Environment])[];
 
 /**
- * Type-checks applications that use `client`, in the project at `project` that has it installed: one that is an ES
- * module and, unless `resolution` is that of bundlers, two in CommonJS. Throws with what the compiler says.
+ * Type-checks applications that use `client`, in the project at `project`, which has it installed: an ES module and,
+ * unless `resolution` is `bundler`, two CommonJS modules. Throws with the compiler's output.
  */
 export async function typeCheck(
   project: string,

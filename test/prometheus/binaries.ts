@@ -10,12 +10,12 @@ export interface PrometheusBinaries {
   readonly promtool: string;
 }
 
-/** Prometheus of this machine, or Debian's, and the tool that comes with it. */
+/** This machine's Prometheus, or Debian's, and the tool that accompanies it. */
 export async function prometheusBinaries(): Promise<PrometheusBinaries | Missing> {
   const found = await debianProgram('prometheus');
   if ('missing' in found) return found;
   return { prometheus: found.path, promtool: join(dirname(found.path), 'promtool') };
 }
 
-/** Rejects with what the tool says when it finds fault. */
+/** Rejects with the tool's output if it finds a problem. */
 export const promtool = (binary: string, ...words: readonly string[]) => run(binary, [...words]);

@@ -5,10 +5,10 @@ import { type Provider, startProvider } from '../provider/provider.ts';
 const NAMES = 10_000;
 const CLIENTS = 24;
 const JSON_TYPE = { 'content-type': 'application/json', authorization: 'Bearer client-key' };
-/** In every name, so that it would be found wherever one is told. */
+/** Part of each name, so that the test finds it anywhere in the metrics. */
 const MARK = 'barnacle';
 
-/** What a name may consist of, besides its number: what would end a label, a line, a pattern or a path, or is no text. */
+/** Parts for names: strings that would end a label, a line, a pattern or a path, or that aren't valid text. */
 const ODD = [
   '',
   '"',
@@ -61,7 +61,7 @@ type Way = (name: string) => {
   };
 };
 
-/** Ways in which a name comes in and is passed on. */
+/** Requests with the name that reach the provider. */
 const ANSWERED: readonly Way[] = [
   (name) => say('/v1/chat/completions', { model: `gpt-${name}`, stream: true, messages }),
   (name) => say('/v1/messages', { model: `gpt-${name}`, stream: true, messages, max_tokens: 9 }),
@@ -69,7 +69,7 @@ const ANSWERED: readonly Way[] = [
   (name) => say('/v1/chat/completions', { model: `whole-${name}`, messages }),
   (name) => say('/v1/embeddings', { model: name, input: name }),
 ];
-/** Ways in which it comes in and leads nowhere. */
+/** Requests with the name that lead nowhere. */
 const REFUSED: readonly Way[] = [
   (name) => say('/v1/chat/completions', { model: name, stream: true, messages }),
   (name) => say('/v1/responses', { model: name, stream: true, input: name }),
@@ -83,7 +83,7 @@ const wayOf = (number: number): Way | undefined =>
 async function send(number: number): Promise<number> {
   const { path, init } = wayOf(number)?.(nameOf(number)) ?? { path: '/' };
   const body = init && Buffer.from(JSON.stringify(init.body));
-  // Every seventh is not even UTF-8.
+  // Every seventh name isn't valid UTF-8.
   if (body && number % 7 === 0) body[body.indexOf(MARK)] = 0xff;
   const root = holdfast.url.replace(/\/v1$/, '');
   const response = await fetch(root + path, {
@@ -95,7 +95,7 @@ async function send(number: number): Promise<number> {
   return response.status;
 }
 
-/** How often there was each status. */
+/** The number of responses per status. */
 async function sendAll(from: number, to: number): Promise<Record<number, number>> {
   const statuses: Record<number, number> = {};
   let next = from;
@@ -110,20 +110,20 @@ async function sendAll(from: number, to: number): Promise<Record<number, number>
   return statuses;
 }
 
-/** Without those of Node.js, which tells of its own resources as they come. */
+/** Without the series of Node.js, which appear and disappear with its resources. */
 async function series(): Promise<ReadonlySet<string>> {
   const all = [...(await holdfast.metrics()).keys()];
   return new Set(all.filter((name) => /^(holdfast|gen_ai)_/.test(name)));
 }
 
 test(`${NAMES} unknown models bring no series of their own`, async () => {
-  // Everything that can be told of such requests has been told after these.
+  // After these requests, every series that such requests can create exists.
   const all_ways = 4 * ANSWERED.length * ODD.length;
   await sendAll(0, all_ways);
   const before = await series();
   const statuses = await sendAll(all_ways, all_ways + NAMES);
   expect(await series()).toEqual(before);
-  // Names that have no owner, and texts that are no names.
+  // Bad requests contain invalid names; unknown models have no upstream.
   expect(Object.keys(statuses)).toEqual(['200', '400', '404']);
   expect(statuses[200]).toBeGreaterThan(NAMES / 10);
 

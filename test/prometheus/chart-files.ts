@@ -55,13 +55,13 @@ export interface Dashboard {
 
 export const DASHBOARD = JSON.parse(readFileSync(pathOf('dashboard.json'), 'utf8')) as Dashboard;
 
-/** A query of the dashboard, and where it is. */
+/** A query of the dashboard, and its location. */
 export interface DashboardQuery {
   readonly where: string;
   readonly expression: string;
 }
 
-/** As Grafana would send them with everything selected. */
+/** The queries that Grafana would send with everything selected. */
 export function dashboardQueries(rate_interval: string, range: string): readonly DashboardQuery[] {
   const { panels, annotations } = DASHBOARD;
   const filled = (where: string, expression: string): DashboardQuery => ({

@@ -8,17 +8,17 @@ import { NO_UPSTREAM_URL } from '../replica.ts';
 import { TROUBLES } from './troubles.ts';
 
 const SECRET = 's'.repeat(32);
-/** Short enough for a test, long enough for a busy machine to give a sign of life in. */
+/** Short enough for a test, and long enough for a heartbeat on a busy machine. */
 const LEASE_MS = 1000;
-/** No client comes back that late, however busy the machine. */
+/** Later than any client resumes, even on a busy machine. */
 const SALVAGE_AFTER_MS = 5000;
-/** Said over and over, a long answer. */
+/** A long answer. */
 const WORDS = Array.from({ length: 400 }, (_, index) => `w${index} 🌊`).join(' ');
 
-/** A slow answer, so that there is time to kill the replica that delivers it. */
+/** A slow answer, which leaves time to kill the replica that delivers it. */
 export const LONG: Plan = { parts: [{ text: WORDS }], delay_ms: 20, prefill: 'vllm' };
 
-/** Replicas that share a store, and a provider that has every kind of trouble. */
+/** Replicas that share a store, and a provider that causes every kind of trouble. */
 export class FaultyDeployment {
   readonly replicas: readonly HoldfastProcess[];
   readonly #provider: Provider;
@@ -59,7 +59,7 @@ export class FaultyDeployment {
     return new FaultyDeployment(replicas, provider);
   }
 
-  /** Addresses to scrape. */
+  /** The addresses to scrape. */
   get admins(): readonly string[] {
     return this.replicas.map(({ adminUrl }) => new URL(adminUrl).host);
   }
@@ -69,7 +69,7 @@ export class FaultyDeployment {
   }
 }
 
-/** Questions are the names of troubles with a number behind them. */
+/** A question is the name of a trouble, followed by a number. */
 function planOf({ path, body }: RecordedRequest): Plan | undefined {
   const wire = wireAt(path);
   const request = wire && PROVIDER_WIRES[wire].request(body);

@@ -10,12 +10,12 @@ const PORTS_TRIED = 5;
 
 export interface PrometheusOptions {
   readonly binary: string;
-  /** Addresses of admin ports, `host:port`; all of them are scraped as the job `holdfast`. */
+  /** Addresses of admin ports, `host:port`, all scraped as the job `holdfast`. */
   readonly targets: readonly string[];
   readonly rules: string;
 }
 
-/** One series of an answer: its labels, and the last value that it has. */
+/** One series of a query result: its labels and its latest value. */
 export interface Sample {
   readonly labels: Readonly<Record<string, string>>;
   readonly value: number;
@@ -43,7 +43,7 @@ interface Vector {
   }[];
 }
 
-/** A real Prometheus that scrapes once a second, in a process and a directory of its own. */
+/** A real Prometheus that scrapes once a second, with its own process and directory. */
 export class Prometheus {
   readonly #port: number;
   readonly #directory = mkdtempSync(join(tmpdir(), 'holdfast-prometheus-'));
@@ -94,13 +94,13 @@ export class Prometheus {
         return prometheus;
       } catch (error) {
         await prometheus.stop();
-        // Another process may have got the port in the meantime.
+        // Another process may have taken the port in the meantime.
         if (attempt === PORTS_TRIED || !/in use/i.test((error as Error).message)) throw error;
       }
     }
   }
 
-  /** What there is now. Rejects when the expression cannot be evaluated. */
+  /** The current samples. Rejects if the expression can't be evaluated. */
   async query(expression: string): Promise<readonly Sample[]> {
     const { result } = await this.#get<Vector>(`query?query=${encodeURIComponent(expression)}`);
     return result.map(({ metric, value: [, value] }) => ({ labels: metric, value: Number(value) }));
@@ -114,7 +114,7 @@ export class Prometheus {
     return groups.flatMap(({ rules }) => rules);
   }
 
-  /** Exemplars of the last minutes, by their labels. */
+  /** The labels of the exemplars of the last minutes. */
   async exemplars(expression: string): Promise<readonly Readonly<Record<string, string>>[]> {
     interface Series {
       readonly exemplars: readonly { readonly labels: Readonly<Record<string, string>> }[];
@@ -126,7 +126,7 @@ export class Prometheus {
     return found.flatMap(({ exemplars }) => exemplars.map(({ labels }) => labels));
   }
 
-  /** Why targets could not be scraped the last time, by their address. */
+  /** The errors of the last scrape, by target address. */
   async scrapeErrors(): Promise<ReadonlyMap<string, string>> {
     interface Targets {
       readonly activeTargets: readonly { readonly scrapeUrl: string; readonly lastError: string }[];

@@ -15,7 +15,7 @@ const UNIT_TESTS = fileURLToPath(new URL('alerts.yaml', import.meta.url));
 const binaries = await prometheusBinaries();
 const tool = 'missing' in binaries ? '' : binaries.promtool;
 
-/** Every metric that a replica has, as a query names it. */
+/** Every metric of a replica, as named in queries. */
 const ALL = new Metrics();
 ALL.observeProcess();
 const KNOWN = await (async () => {
@@ -33,7 +33,7 @@ const KNOWN = await (async () => {
 })();
 const RECORDED = new Set(RULES.flatMap(({ record }) => record ?? []));
 
-/** Names of metrics in an expression: what is neither a label, nor a value, nor of the language. */
+/** The metric names in an expression, without labels, values and keywords. */
 const metricsIn = (expression: string): readonly string[] =>
   expression
     .match(/\b(?:holdfast|gen_ai|process|nodejs)[a-z0-9_]*(?::[a-z0-9_]+)*(?=[{[\s)]|$)/g)
@@ -51,7 +51,7 @@ test('alerts fire when they should, and only then', needs(binaries), async () =>
 
 test('what a replica exposes is as Prometheus would have it', needs(binaries), async () => {
   const { body } = await ALL.exposition(undefined);
-  // Node.js has names of its own.
+  // Skip the metrics of Node.js, which follow other conventions.
   const ours = body.split('\n\n').filter((family) => /^# HELP (holdfast|gen_ai)_/.test(family));
   const checking = promtool(tool, 'check', 'metrics');
   checking.child.stdin?.end(`${ours.join('\n')}\n`);

@@ -11,7 +11,7 @@ import { FaultyDeployment } from './faulty-deployment.ts';
 import { Prometheus } from './prometheus.ts';
 import { TROUBLES } from './troubles.ts';
 
-/** What Grafana would fill in for the last minutes of a Prometheus that scrapes once a second. */
+/** The values that Grafana would fill in for the last minutes of a Prometheus that scrapes once a second. */
 const RATE_INTERVAL = '2m';
 const RANGE = '5m';
 const CLIENTS = 4;
@@ -23,11 +23,11 @@ describe('a Prometheus that scrapes replicas in trouble', needs(prometheusFound,
   let server: RedisServer;
   let deployment: FaultyDeployment;
   let prometheus: Prometheus;
-  /** Alerts that were waiting to fire, or firing, while there was trouble. */
+  /** The alerts that were pending or firing during the trouble. */
   const alerts = new Set<string>();
   const load = new AbortController();
   let clients: Promise<void>;
-  /** Series of Holdfast that a replica has before anything has happened. */
+  /** Holdfast's series on a replica before the first request. */
   let before: ReadonlySet<string>;
 
   async function seriesOf(replica: number): Promise<ReadonlySet<string>> {
@@ -44,7 +44,7 @@ describe('a Prometheus that scrapes replicas in trouble', needs(prometheusFound,
       { timeout: CHANGE_MAX_MS, interval: 250 },
     );
 
-  /** Asks for an answer with every trouble there is, over and over. */
+  /** Requests an answer with each kind of trouble, in turn, until the load ends. */
   async function ask(client: number): Promise<void> {
     const { replicas } = deployment;
     for (let round = 0; !load.signal.aborted; round++) {
@@ -72,7 +72,7 @@ describe('a Prometheus that scrapes replicas in trouble', needs(prometheusFound,
     return client;
   }
 
-  /** A replica is killed: one run continues elsewhere, one cannot, and no client comes back for the last. */
+  /** Kills a replica: one run continues elsewhere, one can't, and no client returns for the third. */
   async function loseReplica(): Promise<void> {
     const key = { 'idempotency-key': 'comes back' };
     const [returning, , reading] = await Promise.all([

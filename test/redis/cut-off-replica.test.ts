@@ -13,12 +13,12 @@ vi.setConfig({ testTimeout: 120_000 });
 const LEASE_MS = 1000;
 const SALVAGE_AFTER_MS = 500;
 const RUNS = 8;
-/** It is still under way when the others have salvaged it, and the network is back. */
+/** Long enough to be under way still after the others have salvaged it and the network is back. */
 const LONG_TALK = { ...TALK, delay_ms: 40 };
 
 const binary = await redisBinary();
 
-/** Waits until the replica says that the run has come to this. */
+/** Waits until the replica reports this status of the run. */
 const stateOf = (replica: HoldfastProcess, run: string, status: string): Promise<void> =>
   vi.waitFor(
     async () => {

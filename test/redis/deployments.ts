@@ -13,11 +13,11 @@ export interface DeploymentOptions {
   readonly lease_ms: number;
 }
 
-/** What one replica of a deployment has of its own. */
+/** The options of one replica that differ from its deployment's. */
 export interface ReplicaOptions {
-  /** In place of the one that the others seal with, and read with. */
+  /** Replaces the common key, for sealing and for reading. */
   readonly sealing_key?: string;
-  /** By default, nothing may be found wrong. */
+  /** By default, a report of an error fails the test. */
   onError?(error: Error): void;
 }
 
@@ -26,8 +26,8 @@ type OpenReplica = (own?: ReplicaOptions) => Promise<RedisStore>;
 type Deploy = (options: DeploymentOptions) => OpenReplica;
 
 /**
- * By name: makes a deployment of its own for every test, on servers that are started when the first one is opened
- * and stopped after the tests of the file. Of a server that cannot be had, only why.
+ * By name, a function that creates a separate deployment for each test, or the reason why its server is unavailable.
+ * The servers start with the first store and stop after the tests of the file.
  */
 export async function redisDeployments(): Promise<Record<string, Deploy | { readonly missing: string }>> {
   const [redis, valkey] = await Promise.all([redisBinary(), valkeyBinary()]);
@@ -39,7 +39,7 @@ export async function redisDeployments(): Promise<Record<string, Deploy | { read
   };
 }
 
-/** Starts something, and resolves with a function that gives the URL of an empty database. */
+/** Starts servers; `emptied` resolves with the URL of an empty database. */
 type Starter = (
   binary: string,
 ) => Promise<{ readonly emptied: () => Promise<string>; stop(): Promise<void> }>;

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
 
-/** A network between a client and a server that loses answers, or everything, on demand. */
+/** A relay between a client and a server that loses answers, or everything, on demand. */
 export class LossyWire {
   readonly #server: Server;
   readonly #connections = new Set<Socket>();
@@ -24,17 +24,17 @@ export class LossyWire {
     return (this.#server.address() as AddressInfo).port;
   }
 
-  /** The question that has `words` in it arrives; nothing is answered from then on, until {@link mend}. */
+  /** Delivers the request that contains `words`, but no answers from then on, until {@link mend}. */
   loseAnswerTo(words: string): void {
     this.#lost_after = words;
   }
 
-  /** Nothing arrives on either side from now on, until {@link mend}. */
+  /** Delivers nothing in either direction until {@link mend}. */
   cut(): void {
     this.#isCut = true;
   }
 
-  /** Connections lost answers, so they are of no more use; new ones are sound. */
+  /** Destroys the connections, which have lost data; new ones work. */
   mend(): void {
     this.#lost_after = undefined;
     this.#losing = false;

@@ -10,7 +10,10 @@ import { HEADER, newRunId, OWNER, textEvent, textOf } from '../checkpoint/fixtur
 export const LEASE_MS = 600;
 const INTERVAL_MS = 20;
 const TTL_MS = 3_600_000;
-/** Within which every promise of the store settles, whatever has become of Redis; and what a busy machine adds. */
+/**
+ * The time within which each of the store's promises settles, whatever Redis does, plus an allowance for a busy
+ * machine.
+ */
 export const SETTLES_MS = 2000 + 500;
 const CHANGE_MAX_MS = 15_000;
 
@@ -21,7 +24,7 @@ export type Settings = Partial<
   >
 >;
 
-/** A store, and everything it has told. */
+/** A store, and everything that it has reported. */
 export class ObservedStore {
   readonly store: RedisStore;
   readonly outages: Error[] = [];
@@ -42,7 +45,7 @@ export class ObservedStore {
     });
   }
 
-  /** Closed when the test ends. */
+  /** Opens a store that is closed when the test ends. */
   static async open(url: string, settings: Settings = {}): Promise<ObservedStore> {
     const observed = new ObservedStore(url, settings);
     onTestFinished(() => observed.store.close());
@@ -50,7 +53,7 @@ export class ObservedStore {
     return observed;
   }
 
-  /** The error a call rejects with, which must not take longer than it may. */
+  /** The error with which the call rejects, which has to happen within {@link SETTLES_MS}. */
   async failure(call: (store: RedisStore) => Promise<unknown>): Promise<Error> {
     const started_ms = performance.now();
     const error = await call(this.store).then(
@@ -61,7 +64,7 @@ export class ObservedStore {
     return error as Error;
   }
 
-  /** Every kind of call fails within its time. */
+  /** Expects every kind of call to fail in time. */
   async expectNothingWorks(lease: Lease, reason: RegExp): Promise<void> {
     const note = { kind: 'thread', name: 'x' } as const;
     const failures = await Promise.all([
@@ -101,19 +104,19 @@ export class ObservedStore {
     return textOf((await this.read(lease)).records);
   }
 
-  /** A run that is being delivered. */
+  /** Begins a run and its journal. */
   async journal(run: RunId = newRunId()): Promise<ObservedJournal> {
     return ObservedJournal.begin(this.store, run);
   }
 }
 
-/** A real writer on top of the store. */
+/** A real journal writer on top of the store. */
 export class ObservedJournal {
   readonly lease: Lease;
   readonly writer: JournalWriter;
   readonly errors: unknown[] = [];
   readonly stale: unknown[] = [];
-  /** Everything that was recorded. */
+  /** Everything recorded so far. */
   text = '';
 
   private constructor(store: RedisStore, lease: Lease) {
@@ -146,7 +149,7 @@ export class ObservedJournal {
     expect(this.writer.degraded).toBe(false);
   }
 
-  /** Until the store has said that something is gone. */
+  /** Waits until the store has reported a loss. */
   async untilLost(): Promise<void> {
     const isLost = () => this.errors.some((error) => error instanceof JournalGapError);
     await vi.waitFor(() => expect(isLost()).toBe(true), { timeout: CHANGE_MAX_MS, interval: 10 });

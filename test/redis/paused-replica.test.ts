@@ -11,9 +11,9 @@ import { RedisServer } from './redis-server.ts';
 vi.setConfig({ testTimeout: 120_000 });
 
 const LEASE_MS = 1000;
-/** Of all runs that one replica delivers when it is stopped. */
+/** The number of runs that a replica is delivering when it is stopped. */
 const RUNS = 12;
-/** How long a replica is stopped, in leases; its answers end meanwhile. */
+/** How long a replica is stopped, in leases; its answers would end meanwhile. */
 const PAUSES = [1.5, 2, 3];
 
 const binary = await redisBinary();
@@ -22,22 +22,22 @@ interface State {
   readonly segments: readonly { readonly epoch: number; readonly from: number }[];
 }
 
-/** A run of a replica that was stopped. */
+/** A run taken over from a stopped replica. */
 interface Taken {
   readonly run: string;
-  /** Events that its client was shown after the takeover. */
+  /** The number of events that its client received after the takeover. */
   readonly beyond: number;
   readonly done: boolean;
 }
 
-/** As often as the client library asks in a row. */
+/** The client library's limit for consecutive requests. */
 const TRIES = 8;
 
-/** What a client has in the end that comes back to another replica with all of its events, and under which run. */
+/** The final answer, and its run, of a client that resumes on another replica with all its events. */
 async function comeBack(replica: HoldfastProcess, client: StreamClient) {
   for (let tries = 1; tries <= TRIES; tries++) {
     const response = await resumeTalk(replica, client, client.payloads.length);
-    // A stream that is broken off says so by having no end.
+    // A broken stream shows by its missing end.
     const rest = payloadsOf(await response.text().catch(() => ''));
     if (response.status !== 200 || rest.at(-1) !== '[DONE]') continue;
     return { said: saidBy([...client.payloads, ...rest]), run: response.headers.get('holdfast-run-id') };
@@ -70,7 +70,7 @@ if ('missing' in binary) {
         process.kill(holdfast.pid, 'SIGSTOP');
         const stopped_ms = performance.now();
         await pause(LEASE_MS);
-        // What was on its way to the client before that has arrived.
+        // By now, everything that was in flight to the client has arrived.
         const had = clients.map(({ payloads }) => payloads.length);
         const answers = clients.map(async ({ run }) => {
           const response = await fetchRun(other, `${run}/stream?starting_after=0`);
@@ -86,7 +86,7 @@ if ('missing' in binary) {
           const state = (await (await fetchRun(other, client.run)).json()) as State;
           const from = state.segments.find(({ epoch }) => epoch > 1)?.from;
           if (from === undefined) continue;
-          // What was stored before the takeover may be shown when the store's answer is read.
+          // The replica may still deliver events that were stored before the takeover, once it reads the store's reply.
           const allowed = Math.max(from - 1, durability === 'interval' ? (had[index] ?? 0) : 0);
           const { payloads } = client;
           taken.push({
@@ -100,16 +100,16 @@ if ('missing' in binary) {
         expect(back.map((each) => each?.said)).toEqual(back.map(() => ALL_OF_TALK));
         for (const [index, { run }] of overtaken.entries()) {
           if (back[index]?.run !== run) forks.add(back[index]?.run);
-          // What other clients read is what it was.
+          // Other clients still read the same answer.
           const first = await fetchRun(other, `${run}/stream?starting_after=0`);
           expect(saidBy(payloadsOf(await first.text()))).toEqual(ALL_OF_TALK);
         }
-        // The same clients have the same runs the next time.
+        // If the same clients resume again, they get the same runs.
         expect(await Promise.all(overtaken.map((client) => comeBack(other, client)))).toEqual(back);
       }
       expect(taken.length).toBeGreaterThan(RUNS);
       expect(taken).toEqual(taken.map(({ run }) => ({ run, beyond: 0, done: false })));
-      // With `write_ahead` the log has all that its clients have.
+      // With `write_ahead`, the log contains everything that clients have received, so no run needs a fork.
       expect(forks.size > 0).toBe(durability === 'interval');
     },
   );

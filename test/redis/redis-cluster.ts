@@ -38,7 +38,6 @@ export class RedisCluster {
     return `redis+cluster://${this.nodes.map(({ port }) => `127.0.0.1:${port}`).join(',')}`;
   }
 
-  /** Which of `nodes` holds a key. */
   async nodeOf(key: string): Promise<RedisServer> {
     const slot = Number(await this.nodes[0]?.admin.cluster('KEYSLOT', key));
     return this.nodes[Math.floor(slot / SLOTS_PER_NODE)] as RedisServer;

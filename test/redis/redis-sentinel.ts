@@ -5,7 +5,7 @@ const MASTER_NAME = 'main';
 const REPLICATION_MAX_MS = 15_000;
 const FAILOVER_MAX_MS = 30_000;
 
-/** A master, its replica, and one sentinel who decides alone. */
+/** A master, its replica, and a sentinel that decides alone. */
 export class RedisSentinel {
   readonly master: RedisServer;
   readonly replica: RedisServer;
@@ -37,15 +37,15 @@ export class RedisSentinel {
     return `redis+sentinel://127.0.0.1:${this.#sentinel.port}/${MASTER_NAME}`;
   }
 
-  /** Resolves when the replica has everything the master has. */
+  /** Resolves once the replica has everything that the master has. */
   async synchronize(): Promise<void> {
     const { admin } = this.master;
-    // Waiting is for what the same connection wrote.
+    // WAIT covers only writes on the same connection.
     await admin.set('synchronized', 'yes');
     if ((await admin.wait(1, REPLICATION_MAX_MS)) < 1) throw new Error('the replica is behind');
   }
 
-  /** The master dies before its replica has heard of what is done meanwhile, and the replica takes its place. */
+  /** Kills the master before its replica receives what `happens` writes, and waits for the replica's promotion. */
   async loseWhat(happens: () => Promise<void>): Promise<void> {
     this.replica.pause();
     await this.master.admin.call('CLIENT', 'KILL', 'TYPE', 'replica');
@@ -67,7 +67,7 @@ export class RedisSentinel {
   }
 }
 
-/** Resolves when `replica` has everything `master` has. */
+/** Resolves once `replica` has everything that `master` has. */
 export async function follow(replica: RedisServer, master: RedisServer): Promise<void> {
   await replica.admin.replicaof('127.0.0.1', master.port);
   await vi.waitFor(

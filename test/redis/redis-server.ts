@@ -12,12 +12,12 @@ const PORTS_TRIED = 5;
 
 export interface RedisServerOptions {
   readonly binary: string;
-  /** Lines of its configuration file, besides those that keep it to itself. */
+  /** Lines of the configuration file, in addition to those that isolate the server. */
   readonly configuration?: readonly string[];
   readonly words?: readonly string[];
 }
 
-/** A real server in a process and a directory of its own. What it stores survives a restart only when configured so. */
+/** A real server with its own process and directory. Its data survive a restart only if it is so configured. */
 export class RedisServer {
   readonly port: number;
   readonly #directory: string;
@@ -49,24 +49,24 @@ export class RedisServer {
         return server;
       } catch (error) {
         await server.stop();
-        // Another process may have got the port in the meantime.
+        // Another process may have taken the port in the meantime.
         if (attempt === PORTS_TRIED || !/in use/i.test((error as Error).message)) throw error;
       }
     }
   }
 
-  /** Of database 0. */
+  /** The URL of database 0. */
   get url(): string {
     return `redis://127.0.0.1:${this.port}`;
   }
 
-  /** A client to look behind the scenes with. */
+  /** A client for direct inspection. */
   get admin(): Redis {
     this.#admin ??= new Redis({ port: this.port, host: '127.0.0.1', lazyConnect: true }).on('error', ignore);
     return this.#admin;
   }
 
-  /** Starts it on the same port, with what it has on disk. Resolves when it takes commands. */
+  /** Starts the server on the same port, with the data on its disk. Resolves once it accepts commands. */
   async start(): Promise<void> {
     const [binary, ...words] = this.#command;
     const child = spawn(binary, words, { cwd: this.#directory, stdio: ['ignore', 'pipe', 'pipe'] });
@@ -84,12 +84,12 @@ export class RedisServer {
     await ready.promise;
   }
 
-  /** As a crash of the machine would, as far as Redis can tell. */
+  /** To Redis, the same as a crash of the machine. */
   async kill(): Promise<void> {
     await this.#signal('SIGKILL');
   }
 
-  /** Freezes the process: connections stay open and nothing is answered. */
+  /** Freezes the process: connections stay open, but get no answers. */
   pause(): void {
     this.#child?.kill('SIGSTOP');
   }

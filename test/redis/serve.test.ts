@@ -14,7 +14,7 @@ const UPSTREAM = ['--upstream', 'http://127.0.0.1:9/v1'];
 const SECRET = { HOLDFAST_SECRET: 's'.repeat(32) };
 const ENVIRONMENT = { ...SECRET, HOLDFAST_LIMITS_DRAIN_DELAY_MS: '0' };
 const PASSWORD = 'hunter2';
-/** How long a replica may take to end when its store does not answer. */
+/** The limit for a replica to exit while its store doesn't answer. */
 const ENDS_MS = 10_000;
 
 const binary = await redisBinary();

@@ -6,18 +6,18 @@ import { answerOf } from './questions.ts';
 
 export interface AudienceOptions {
   readonly deployment: Deployment;
-  /** The members ask in turn by these. */
+  /** The members use these in turn. */
   readonly clients: readonly { readonly kind: string; readonly ask: Ask }[];
-  /** How many there are; each has one stream open, and asks something else when it is over. */
+  /** The number of members. Each keeps one stream open, and asks the next question when it ends. */
   readonly streams: number;
   readonly answer_ms_min: number;
   readonly answer_ms_max: number;
   readonly event_ms: number;
-  /** The time over which they come. */
+  /** The period during which the members arrive. */
   readonly arrival_ms: number;
 }
 
-/** One answer that a member was told, by `performance.now()`. */
+/** One answer to a member; times are those of `performance.now()`. */
 export interface Answer extends Heard {
   readonly kind: string;
   readonly question: string;
@@ -25,7 +25,7 @@ export interface Answer extends Heard {
   readonly ended_ms: number;
 }
 
-/** Many clients with a long stream each. */
+/** Many clients with one long stream each. */
 export class Audience {
   readonly answers: Answer[] = [];
   readonly #options: AudienceOptions;
@@ -41,17 +41,17 @@ export class Audience {
     this.#members = Array.from({ length: options.streams }, (_, index) => this.#attend(index));
   }
 
-  /** Streams that have begun and are not over. */
+  /** The number of streams under way. */
   get open(): number {
     return this.#open;
   }
 
-  /** Resolves when every one has had its first stream begin. */
+  /** Resolves once each member's first stream has begun. */
   seated(): Promise<void> {
     return this.#seated.promise;
   }
 
-  /** Asks nothing more. Resolves when all answers are over. */
+  /** Stops asking. Resolves once all answers have ended. */
   async leave(): Promise<void> {
     this.#isLeaving = true;
     await Promise.all(this.#members);
@@ -82,5 +82,5 @@ export class Audience {
   }
 }
 
-/** From 0 to 1, evenly, by the golden ratio. */
+/** Distributes numbers evenly between 0 and 1, by the golden ratio. */
 const spread = (serial: number): number => (serial * 0.618_033_988_749_895) % 1;

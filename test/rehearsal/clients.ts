@@ -2,26 +2,26 @@ import OpenAI from 'openai';
 import { resumable } from '../../src/client/index.ts';
 import { requestOf } from './questions.ts';
 
-/** What a client has when it reads no more. */
+/** What a client has received when it stops reading. */
 export interface Heard {
-  /** A stream as it came, or as it would have come. */
+  /** The body of the stream. For an SDK, it is rebuilt from the parsed events. */
   readonly body: string;
-  /** What the client raised instead of an end. */
+  /** The error that the client raised in place of an end. */
   readonly error?: unknown;
   readonly status?: number;
-  /** The slot whose replica began the answer. */
+  /** The slot of the replica that began the answer. */
   readonly served_by: string;
   readonly run: string;
 }
 
-/** Asks one question, and reads the answer to whatever end it has. `onBegun` is called when a first piece has come. */
+/** Asks one question and reads the answer until it ends or breaks. Calls `onBegun` at the first piece. */
 export type Ask = (question: string, onBegun: () => void) => Promise<Heard>;
 
 const API_KEY = 'client-key';
-/** Nothing in a rehearsal takes as long. */
+/** Longer than anything in a rehearsal takes. */
 const ANSWER_MAX_MS = 300_000;
 
-/** A `fetch`, without an SDK. */
+/** A client that uses `fetch` without an SDK. */
 export function fetching(url: string, fetch: typeof globalThis.fetch = globalThis.fetch): Ask {
   return async (question, onBegun) => {
     let response: Response | undefined;
@@ -52,14 +52,14 @@ export function fetching(url: string, fetch: typeof globalThis.fetch = globalThi
   };
 }
 
-/** The wrapper behind one address. */
+/** The wrapper with a single address. */
 export const resuming = (url: string): Ask => fetching(url, resumable());
 
-/** The wrapper, told where the replicas are. */
+/** The wrapper with the addresses of all replicas. */
 export const resumingAt = (url: string, endpoints: readonly string[]): Ask =>
   fetching(url, resumable({ endpoints }));
 
-/** The SDK as it comes, with the retries that it makes by itself before an answer begins. */
+/** The SDK with its default retries, which it makes only before an answer begins. */
 export function openai(url: string): Ask {
   const client = new OpenAI({ baseURL: url, apiKey: API_KEY, timeout: ANSWER_MAX_MS });
   return async (question, onBegun) => {

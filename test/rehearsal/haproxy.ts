@@ -14,7 +14,7 @@ const TEMPLATE = fileURLToPath(new URL('haproxy.cfg', import.meta.url));
 const POLL_MS = 50;
 const START_MAX_MS = 20_000;
 
-/** The place of a replica behind the balancer, which goes by its name and its ports. */
+/** A place for a replica behind the balancer, identified by its name and ports. */
 export interface Slot extends Listen {
   readonly name: string;
 }
@@ -25,10 +25,10 @@ export interface HaproxyOptions {
   readonly check_interval_ms: number;
 }
 
-/** A row of its statistics, by the names of its columns. */
+/** A row of HAProxy's statistics, by column name. */
 export type Statistics = ReadonlyMap<string, string>;
 
-/** HAProxy with the configuration beside this file. Answers say in `x-served-by` which slot they come from. */
+/** HAProxy with the configuration in this directory. Responses name their slot in `x-served-by`. */
 export class Haproxy {
   readonly port: number;
   readonly #directory: string;
@@ -47,7 +47,7 @@ export class Haproxy {
       });
   }
 
-  /** Resolves when it answers; the slots may be empty. */
+  /** Resolves once HAProxy answers; the slots may be empty. */
   static async start({ binary, slots, check_interval_ms }: HaproxyOptions): Promise<Haproxy> {
     const directory = mkdtempSync(join(tmpdir(), 'holdfast-haproxy-'));
     const port = await quietPort();
@@ -77,7 +77,7 @@ export class Haproxy {
     return `http://127.0.0.1:${this.port}/v1`;
   }
 
-  /** Of everything it knows, by proxy and server: `api/FRONTEND`, `holdfast/BACKEND`, `holdfast/<slot>`. */
+  /** All statistics, by proxy and server: `api/FRONTEND`, `holdfast/BACKEND`, `holdfast/<slot>`. */
   async statistics(): Promise<ReadonlyMap<string, Statistics>> {
     const [header = '', ...lines] = (await this.#ask('show stat')).trim().split('\n');
     const names = header.replace('# ', '').split(',');
@@ -87,17 +87,17 @@ export class Haproxy {
     return new Map(rows.map((row) => [`${row.get('pxname')}/${row.get('svname')}`, row]));
   }
 
-  /** One figure of its statistics. */
+  /** One value of the statistics. */
   async figure(row: string, column: string): Promise<number> {
     return Number((await this.statistics()).get(row)?.get(column));
   }
 
-  /** Resolves when checks have found a replica in the slot that is ready. */
+  /** Resolves once health checks have found a ready replica in the slot. */
   async untilUp({ name }: Slot): Promise<void> {
     while ((await this.statistics()).get(`holdfast/${name}`)?.get('status') !== 'UP') await pause(POLL_MS);
   }
 
-  /** Resolves when it takes every empty slot for one. */
+  /** Resolves once HAProxy knows that the slot is empty. */
   async untilDown({ name }: Slot): Promise<void> {
     while ((await this.statistics()).get(`holdfast/${name}`)?.get('status') !== 'DOWN') await pause(POLL_MS);
   }

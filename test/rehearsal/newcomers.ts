@@ -11,16 +11,16 @@ import { answerOf, faultOf, readWhat, requestOf } from './questions.ts';
 const EVENTS = 8;
 const EVENT_MS = 20;
 
-/** One of them that got no whole answer, by `performance.now()`. */
+/** A request that got no complete answer; times are those of `performance.now()`. */
 export interface Refusal {
   readonly fault: string;
   readonly asked_ms: number;
   readonly ended_ms: number;
 }
 
-/** A steady flow of short requests, none of which may fail, be it for a moment. They repeat nothing. */
+/** A steady flow of short requests that never retry. Not one of them may fail, not even for a moment. */
 export class Newcomers {
-  /** How many of them there were. */
+  /** The number of requests so far. */
   count = 0;
   readonly refusals: Refusal[] = [];
   readonly #deployment: Deployment;
@@ -35,7 +35,7 @@ export class Newcomers {
     this.#flow = this.#come(interval_ms);
   }
 
-  /** No more of them come. Resolves when all have their answers. */
+  /** Stops the flow. Resolves once all requests have been answered. */
   async stop(): Promise<void> {
     this.#isOver = true;
     await this.#flow;
@@ -60,7 +60,7 @@ export class Newcomers {
     }
   }
 
-  /** On a connection that is kept for later ones. */
+  /** Uses a connection that is kept for later requests. */
   async #stream(question: string, serial: number): Promise<string | undefined> {
     const plan = this.#plan(question, serial);
     const response = await post(this.#url, requestOf(question));
@@ -87,7 +87,7 @@ export class Newcomers {
     return said === textOf(plan) ? undefined : `text of ${said.length} characters`;
   }
 
-  /** Something that is passed through. */
+  /** A request that Holdfast passes through. */
   async #list(): Promise<string | undefined> {
     const response = await fetch(`${this.#url}/models`);
     const body = await response.text();
@@ -101,6 +101,6 @@ export class Newcomers {
   }
 }
 
-/** With what caused it. */
+/** Includes the causes of the error. */
 export const describe = (error: unknown): string =>
   error instanceof Error && error.cause ? `${error.message}: ${describe(error.cause)}` : String(error);

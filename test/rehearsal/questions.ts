@@ -6,7 +6,10 @@ import { readStream, type StreamReading } from '../simulation/stream-reading.ts'
 
 const CHARACTERS_PER_EVENT = 20;
 
-/** An answer that takes about `duration_ms`; every other one ends with a tool call. From a model that takes prefills. */
+/**
+ * An answer that takes about `duration_ms`, from a model that accepts prefills. Every other answer ends with a tool
+ * call.
+ */
 export function answerOf(serial: number, duration_ms: number, event_ms: number): Plan {
   const characters = Math.ceil(duration_ms / event_ms) * CHARACTERS_PER_EVENT;
   let text = '';
@@ -23,11 +26,11 @@ export function answerOf(serial: number, duration_ms: number, event_ms: number):
 export const requestOf = (question: string) =>
   streamRequest(modelOf('vllm'), question, { tools: [{ type: 'function', function: TIDES }] });
 
-/** The whole lines of a stream, however it ended. */
+/** Reads the complete lines of a stream, however it ended. */
 export const readWhat = (body: string): StreamReading =>
   readStream(body.slice(0, body.lastIndexOf('\n') + 1));
 
-/** What is wrong with an answer that should be whole: every byte of its text, every call once, one end. */
+/** The defect of an answer that has to be complete: all its text, each call once, and one end. */
 export function faultOf(reading: StreamReading, plan: Plan): string | undefined {
   const { violations, error, text, toolCalls, finish, usage, done } = reading;
   const calls = callsOf(plan);
@@ -40,7 +43,7 @@ export function faultOf(reading: StreamReading, plan: Plan): string | undefined 
   return done ? undefined : 'no [DONE]';
 }
 
-/** What is wrong with an answer that was cut: a part of it that looks like all of it, or that it does not have. */
+/** The defect of an answer that was cut: a false end, or content that the whole answer lacks. */
 export function partFaultOf(
   { violations, text, toolCalls, finish, done }: StreamReading,
   plan: Plan,

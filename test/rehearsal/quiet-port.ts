@@ -1,11 +1,11 @@
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 
-/** Below the ports that systems hand out by themselves: no process gets one while its replica is being replaced. */
+/** Below the ephemeral range, so that no other process gets the port while its replica is being replaced. */
 const FIRST = 15_000;
 const COUNT = 15_000;
 
-/** A port that no process listens on, and that no process gets by chance. */
+/** A port that is free, and that the system never assigns by itself. */
 export async function quietPort(): Promise<number> {
   for (;;) {
     const port = FIRST + Math.floor(Math.random() * COUNT);

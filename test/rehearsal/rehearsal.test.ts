@@ -5,7 +5,7 @@ import { redisBinary } from '../redis/binaries.ts';
 import { rehearseEviction, rehearseRollout } from './rehearsal.ts';
 import type { Findings } from './scene.ts';
 
-/** As `npm run rehearse` does it, but with fewer streams, shorter answers and less patience. */
+/** The rehearsals of `npm run rehearse`, with fewer streams, shorter answers and shorter limits. */
 const TEST_MAX_MS = 300_000;
 const STREAMS = 60;
 
@@ -27,7 +27,7 @@ const OPTIONS = {
   report: () => {},
 };
 
-// They mostly wait.
+// Concurrent, because the tests mostly wait.
 describe('behind a load balancer', { concurrent: true, ...needs(redis, haproxy) }, () => {
   test(
     'replicas are replaced one by one: no client is refused, and none is cut off before the drain is over',
@@ -51,7 +51,7 @@ describe('behind a load balancer', { concurrent: true, ...needs(redis, haproxy) 
   );
 });
 
-/** Each promise was put to the test. */
+/** Checks that the rehearsal exercised each promise. */
 function expectTried({ clients, logs, newcomers }: Omit<Findings, 'faults'>): void {
   for (const { whole } of clients.values()) expect(whole).toBeGreaterThan(0);
   const cut = [...clients.values()].reduce((sum, tally) => sum + tally.cut, 0);

@@ -7,8 +7,8 @@ import { Stage } from './stage.ts';
 const REPLICAS = 3;
 
 /**
- * Three replicas are replaced one by one with SIGTERM: the first two by a new one that is started before, the last by one
- * that is started after it, in the same slot.
+ * Replaces three replicas one by one with SIGTERM. The successors of the first two start before their predecessors
+ * stop; the last one starts afterwards, in the same slot.
  */
 export async function rehearseRollout(options: SceneOptions): Promise<Findings> {
   const stage = await Stage.set(options);
@@ -35,7 +35,7 @@ export async function rehearseRollout(options: SceneOptions): Promise<Findings> 
   }
 }
 
-/** One replica has all the streams when it is told to go, and is killed after `grace_ms`, before it has drained. */
+/** Stops the replica that has all the streams, and kills it after `grace_ms`, before it has drained. */
 export async function rehearseEviction(
   options: SceneOptions & { readonly grace_ms: number },
 ): Promise<Findings> {

@@ -10,13 +10,13 @@ const SCAN_COUNT = 1000;
 
 export interface LogsFound {
   readonly runs: number;
-  /** That had more than one holder. */
+  /** Runs that had more than one holder. */
   readonly moved: number;
-  /** What shows that two replicas wrote to one, and every one that has no end. */
+  /** Evidence that two replicas wrote to one run, and each run without an end. */
   readonly faults: readonly string[];
 }
 
-/** Looks at the journals of all runs in Redis, once all have ended or `limit_ms` is over. */
+/** Checks the journals of all runs in Redis once all have ended, or after `limit_ms`. */
 export async function checkLogs(redis: Redis, limit_ms: number): Promise<LogsFound> {
   const deadline_ms = performance.now() + limit_ms;
   let open = await unended(redis, await runsIn(redis));

@@ -13,30 +13,33 @@ export interface SceneOptions extends StageOptions {
   readonly event_ms: number;
   readonly arrival_ms: number;
   readonly newcomer_interval_ms: number;
-  /** Told what happens. */
+  /** Receives a line about each step. */
   readonly report: (what: string) => void;
 }
 
 export interface Findings {
   readonly clients: ReadonlyMap<string, Tally>;
-  /** Short requests made meanwhile, and those of them that took as long as the drain of their replica. */
+  /** The short requests during the rehearsal, and those that outlasted the drain of their replica. */
   readonly newcomers: { readonly count: number; readonly overtaken: number };
-  /** Streams open at the moments at which replicas were told to go. */
+  /** The number of open streams each time a replica was ordered to stop. */
   readonly open: readonly number[];
   readonly logs: LogsFound;
-  /** What the balancer counted: answers with a status from 500 on, and connections that it tried again. */
+  /**
+   * The balancer's counters: answers with a status of 500 or more, and connections that it retried or sent to another
+   * replica.
+   */
   readonly balancer: { readonly errors: number; readonly retries: number; readonly redispatches: number };
   readonly duration_ms: number;
-  /** Empty if everything was as it should be. */
+  /** Empty if everything worked as promised. */
   readonly faults: readonly string[];
 }
 
-/** The clients without the wrapper, which cannot survive the end of their connection. */
+/** Clients without the wrapper, which can't survive the end of their connection. */
 const STOCK = ['openai', 'fetch'];
-/** Beyond the time that orphans wait for their clients. */
+/** In addition to the time that orphans wait for their clients. */
 const SALVAGE_MAX_MS = 15_000;
 
-/** The clients while replicas come and go, and what became of their requests. */
+/** The clients while replicas come and go, and the outcome of their requests. */
 export class Scene {
   readonly #stage: Stage;
   readonly #options: SceneOptions;
@@ -47,7 +50,7 @@ export class Scene {
   readonly #faults: string[] = [];
   readonly #started_ms = performance.now();
 
-  /** Lets the clients come. */
+  /** Starts all clients. */
   constructor(stage: Stage, options: SceneOptions) {
     const { deployment, haproxy, slots } = stage;
     this.#stage = stage;
@@ -63,20 +66,20 @@ export class Scene {
     this.#audience = new Audience({ ...options, deployment, clients });
   }
 
-  /** Resolves when every one of the audience has had its first stream begin. */
+  /** Resolves once each member of the audience has begun its first stream. */
   async seated(): Promise<void> {
     await this.#audience.seated();
     this.#options.report(`${this.#audience.open} streams are open`);
   }
 
-  /** To be called just before a replica is told to go. */
+  /** Call this immediately before stopping a replica. */
   leaves({ name }: Slot, grace_ms: number): void {
     this.#departures.push({ slot: name, told_ms: performance.now(), grace_ms });
     this.#open.push(this.#audience.open);
     this.#options.report(`${name} is told to go, ${this.#audience.open} streams are open`);
   }
 
-  /** To be called when it is gone. */
+  /** Call this once the replica has ended. */
   left({ name }: Slot, how: string): void {
     const { told_ms = Number.NaN } = this.#departures.at(-1) ?? {};
     const took_s = ((performance.now() - told_ms) / 1000).toFixed(1);
@@ -87,7 +90,7 @@ export class Scene {
     this.#faults.push(fault);
   }
 
-  /** Waits for the last answers, and for the end of all runs. */
+  /** Waits for the last answers and for the end of all runs. */
   async findings(): Promise<Findings> {
     const { report, salvage_after_ms, drain_delay_ms } = this.#options;
     const { haproxy, redis } = this.#stage;

@@ -7,7 +7,7 @@ import { quietPort } from './quiet-port.ts';
 const SLOTS = 4;
 
 export interface StageOptions {
-  /** Of the programs. */
+  /** Paths of the programs. */
   readonly redis: string;
   readonly haproxy: string;
   readonly drain_ms: number;
@@ -16,7 +16,7 @@ export interface StageOptions {
   readonly salvage_after_ms: number;
 }
 
-/** Replicas in some of four slots behind HAProxy, on one Redis. */
+/** Four slots for replicas behind HAProxy, with one Redis. */
 export class Stage {
   readonly slots: readonly Slot[];
   readonly deployment: Deployment;
@@ -30,13 +30,13 @@ export class Stage {
     this.redis = redis;
   }
 
-  /** Without a replica. */
+  /** Sets up everything but the replicas. */
   static async set(options: StageOptions): Promise<Stage> {
     const { drain_ms, drain_delay_ms, check_interval_ms, salvage_after_ms } = options;
     const slots: Slot[] = [];
     for (let number = 1; number <= SLOTS; number++)
       slots.push({ name: `holdfast-${number}`, port: await quietPort(), admin_port: await quietPort() });
-    // First what leaves nothing behind when it fails.
+    // Start HAProxy first: if it fails to start, it cleans up after itself and nothing else is running yet.
     const haproxy = await Haproxy.start({ binary: options.haproxy, slots, check_interval_ms });
     const redis = await RedisServer.start({ binary: options.redis });
     const deployment = await Deployment.start({
@@ -47,12 +47,12 @@ export class Stage {
       resume: { salvage_after_ms },
       limits: { drain_ms, drain_delay_ms },
     });
-    // Until it has looked, it takes them for occupied.
+    // HAProxy considers slots occupied until its first check.
     await Promise.all(slots.map((slot) => haproxy.untilDown(slot)));
     return new Stage(slots, deployment, haproxy, redis);
   }
 
-  /** A new replica in an empty slot. Resolves when the balancer has found it. */
+  /** Starts a replica in an empty slot. Resolves once the balancer considers it ready. */
   async start(slot: Slot): Promise<HoldfastProcess> {
     const { port, admin_port } = slot;
     const replica = await this.deployment.addReplica({ port, admin_port });
@@ -60,7 +60,7 @@ export class Stage {
     return replica;
   }
 
-  /** Rejects if a replica had complaints. */
+  /** Stops everything. Rejects if a replica logged complaints. */
   async clear(): Promise<void> {
     try {
       await this.deployment.close();

@@ -2,34 +2,34 @@ import type { Answer } from './audience.ts';
 import { describe, type Refusal } from './newcomers.ts';
 import { faultOf, partFaultOf, readWhat } from './questions.ts';
 
-/** A replica that was told to go, by `performance.now()`. */
+/** A replica that received the order to stop; times are those of `performance.now()`. */
 export interface Departure {
   readonly slot: string;
   readonly told_ms: number;
-  /** No stream of it may be cut before. */
+  /** The replica must not cut off any stream during this time. */
   readonly grace_ms: number;
 }
 
-/** How the answers of one kind of client ended. */
+/** How the answers to one kind of client ended. */
 export interface Tally {
   whole: number;
-  /** Not before the grace of their replica was over, and as an error. */
+  /** Cut off with an error, after their replica's grace period. */
   cut: number;
-  /** The soonest that one was cut after its replica had been told to go. */
+  /** The shortest time between the order to stop and a cut. */
   cut_after_ms: number;
   readonly faults: string[];
 }
 
-/** Timers of another process that rounds its milliseconds. */
+/** The timers belong to another process, which rounds to milliseconds. */
 const TOLERANCE_MS = 5;
-/** What a request gets that has no answer yet when its replica hands over. */
+/** The status of a request without an answer when its replica hands over. */
 const SENT_AWAY = 503;
-/** How long after its grace a replica may cut off what is left. */
+/** How long after its grace period a replica may take to cut off the remaining streams. */
 const CUT_MAX_MS = 10_000;
 
 /**
- * Whether a request had begun before a replica refused any, and was cut off, or sent away, when its grace was over: it
- * was not too late, but too slow.
+ * Whether a request began before its replica refused any, but was cut off or sent away at the end of the grace period.
+ * Such a request was too slow, not wrongly refused.
  */
 export function isOvertaken(
   { asked_ms, ended_ms }: Refusal,
@@ -42,7 +42,7 @@ export function isOvertaken(
   });
 }
 
-/** By kind of client. Only those in `mayBeCut` may have been told less than everything. */
+/** Counts answers by kind of client. Only clients in `mayBeCut` may receive incomplete answers. */
 export function tally(
   answers: readonly Answer[],
   departures: readonly Departure[],
@@ -79,7 +79,10 @@ function faultOfAnswer({ body, plan, error, status }: Answer, mayBeCut: boolean)
   return error === undefined ? faultOf(readWhat(body), plan) : describe(error);
 }
 
-/** How long before its end the replica of an answer was told to go; undefined when its grace was not over. */
+/**
+ * The time from the order to stop until the answer's end; undefined if the answer didn't end at the end of the grace
+ * period.
+ */
 function sinceDeparture(
   { served_by, ended_ms }: Answer,
   departures: readonly Departure[],

@@ -10,7 +10,7 @@ import { isMet, rangeText } from '../../scripts/shape/targets.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 
-/** Files without content beside the given one, which import nothing. */
+/** The given file, and empty files that import nothing. */
 const beside = (path: string, text: string, ...others: string[]) => [
   { path, text },
   ...others.map((other) => ({ path: other, text: '' })),
@@ -55,7 +55,7 @@ describe('imports', () => {
   });
 });
 
-/** Imports written as `a/file > b/file`. */
+/** Parses imports written as `a/file > b/file`. */
 const graph = (...edges: string[]): Import[] =>
   edges.map((edge) => {
     const [from = '', to = ''] = edge.split(' > ');

@@ -4,8 +4,8 @@ import type { Fault, Position } from '../provider/fault.ts';
 import type { Chunking, Continuation, Part, Plan, ToolCall, ToolShape } from '../provider/script.ts';
 
 /**
- * Words that no text uses twice, and no syllable twice in a row: a continuation that repeats by chance what a restart
- * would repeat on purpose cannot be told from one.
+ * No text uses a word twice, and no word has the same syllable twice in a row. Otherwise a continuation could repeat by
+ * chance what a restart repeats on purpose.
  */
 const SYLLABLES = ['bra', 'ne', 'ki', 'lo', 'tum', 'sa', 'ver', 'di', 'que', 'ho', 'émi', '北', '🙂', 'zu'];
 const SEPARATORS = [' ', ' ', ' ', ' ', ', ', '. ', '\n', '\n\n', ' — ', '\n- '];
@@ -21,7 +21,7 @@ function wordOf(number: number): string {
   return word;
 }
 
-/** Text of `length` words, beginning with the word `first`, so that several texts of one answer share none. */
+/** Text that begins with the word number `first`, one word per separator. Texts of one answer share no words. */
 function textOf(first: number, separators: readonly string[]): string {
   return separators.map((separator, index) => wordOf(first + index) + separator).join('');
 }
@@ -52,7 +52,7 @@ const drafts: fc.Arbitrary<Draft> = fc.record({
   noArguments: fc.boolean(),
 });
 
-/** Declarations of the tools that the scripts call. */
+/** The tools that the scripts call. */
 export const TOOLS: readonly ToolDefinition[] = [
   { type: 'function', function: { name: 'now', parameters: { type: 'object', properties: {} } } },
   {
@@ -172,7 +172,7 @@ export function faultOf(kind: string, at: Position): Fault {
 }
 
 export const positions: fc.Arbitrary<Position> = fc.oneof(
-  // Most answers are over before the later of these.
+  // Most answers end before the later positions.
   fc.nat(12).map((event): Position => ({ event })),
   fc.nat(60).map((event): Position => ({ event })),
   fc.nat(2500).map((byte): Position => ({ byte })),

@@ -11,13 +11,13 @@ export const SEED = seedOr(20_261_120);
 
 const WHOLE = Number.POSITIVE_INFINITY;
 
-/** One run: what its provider does, and how it is asked. */
+/** One run: the provider's behaviour, and the request. */
 export interface Case {
   readonly plan: Plan;
   readonly options: SimulationOptions;
 }
 
-/** On `/v1/chat/completions`, in the words of OpenAI, whatever the dialect. */
+/** Cases on `/v1/chat/completions`, with OpenAI's fields in any dialect. */
 export const chatCases: fc.Arbitrary<Case> = fc
   .record({
     plan: plans(),
@@ -25,7 +25,7 @@ export const chatCases: fc.Arbitrary<Case> = fc
     dialect: fc.constantFrom(...DIALECT_NAMES),
     events: fc.constantFrom<EventsMode>('none', 'none', 'live', 'chunks', 'comments'),
     tool_proof: fc.constantFrom(1 as const, 2 as const, 3 as const),
-    // Byte by byte costs as much as all the others together.
+    // Splitting into single bytes costs as much as all the others together, so keep it rare.
     piece_bytes: fc.constantFrom(1, 7, 7, 64, 64, 1000, 1000, WHOLE, WHOLE),
     randomness: fc.double({ min: 0, max: 0.999, noNaN: true }),
     usage: fc.boolean(),
@@ -43,7 +43,7 @@ export const chatCases: fc.Arbitrary<Case> = fc
     },
   }));
 
-/** The same on `/v1/completions`, which has nothing but text. */
+/** The same cases on `/v1/completions`, which supports only text. */
 export const onCompletions = <Same extends Case>(cases: fc.Arbitrary<Same>): fc.Arbitrary<Same> =>
   cases.map(({ plan, options, ...rest }) => {
     const { tools: _, ...request } = options.request ?? {};
@@ -54,7 +54,7 @@ export const onCompletions = <Same extends Case>(cases: fc.Arbitrary<Same>): fc.
     return { ...rest, ...changed } as unknown as Same;
   });
 
-/** Calls are left out. */
+/** The texts and reasoning, without the calls. */
 const textsOf = (parts: readonly Part[]): Part[] => {
   const texts = parts.flatMap((part) =>
     'text' in part ? [part] : 'reasoning' in part ? [{ text: part.reasoning }] : [],
@@ -62,7 +62,7 @@ const textsOf = (parts: readonly Part[]): Part[] => {
   return texts.length > 0 ? texts : [{ text: 'Kelp holds fast.' }];
 };
 
-/** How many cases ended how; all of them have kept the invariants, and what else is asserted of them. */
+/** Simulates the cases, asserts their invariants and anything more, and counts the outcomes. */
 export async function outcomesOf(
   cases: fc.Arbitrary<Case>,
   numRuns: number,

@@ -6,10 +6,10 @@ import type { Fixture } from '../proxy/wires/dialects/fixtures/fixture.ts';
 import { CONTINUATIONS, faults, positions } from './arbitraries.ts';
 import type { Case } from './cases.ts';
 
-/** How requests end that a provider refuses. */
+/** Statuses with which a provider refuses a request. */
 const STATUSES = [400, 404, 422, 429, 500, 502, 504, 529];
 
-/** What goes wrong with one provider in its own way, and what that may be taken for. */
+/** Faults in the provider's own form, and those that could be mistaken for them. */
 const ownFaults: fc.Arbitrary<Fault> = fc.oneof(
   { weight: 4, arbitrary: positions.map((at): Fault => ({ kind: 'error_own', at })) },
   {
@@ -21,14 +21,14 @@ const ownFaults: fc.Arbitrary<Fault> = fc.oneof(
   { weight: 1, arbitrary: fc.constantFrom(...STATUSES).map((status): Fault => ({ kind: 'status', status })) },
 );
 
-/** In most cases it continues as it does, in others as other providers do. */
+/** Mostly other providers' ways to continue a prefix, and sometimes this provider's own. */
 const continuationsOf = ({ continuation = 'obedient' }: Fixture): fc.Arbitrary<Continuation> =>
   fc.oneof(
     { weight: 1, arbitrary: fc.constant(continuation) },
     { weight: 2, arbitrary: fc.constantFrom(...CONTINUATIONS) },
   );
 
-/** The same cases as the provider of this fixture tells them, whatever is cut, and whatever goes wrong with it besides. */
+/** The same cases in the form of this fixture's provider, with any cuts and with its own faults. */
 export const spokenAs = (fixture: Fixture, cases: fc.Arbitrary<Case>): fc.Arbitrary<Case> =>
   fc
     .record({

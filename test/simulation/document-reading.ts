@@ -3,13 +3,13 @@ import type { StreamReading } from './stream-reading.ts';
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** What a client has of a document, in the terms of a stream. */
+/** What a client reads from a document, in the form of a stream's reading. */
 export type DocumentReading = Pick<
   StreamReading,
   'text' | 'reasoning' | 'refusal' | 'toolCalls' | 'finish' | 'usage'
 >;
 
-/** On any wire. */
+/** Reads a document of any wire. */
 export function messageIn(document: Json): DocumentReading {
   if (document.type === 'message') return ofMessage(document);
   return document.object === 'response' ? ofResponse(document) : ofCompletion(document);

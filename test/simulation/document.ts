@@ -8,21 +8,21 @@ import type { Plan } from '../provider/script.ts';
 import { DEFAULTS, readingOf, type Simulation, type SimulationOptions, simulate } from './simulate.ts';
 import type { StreamReading } from './stream-reading.ts';
 
-/** What a client that asked for no stream was answered with. */
+/** The response to a client that didn't request a stream. */
 export interface DocumentSimulation {
   readonly run: Simulation;
-  /** What the client of a stream would have been sent. */
+  /** What a streaming client would have received. */
   readonly stream: StreamReading;
   readonly outcome: Outcome;
   readonly status: number | undefined;
   readonly headers: Readonly<Record<string, string | string[]>>;
   readonly body: Readonly<Record<string, unknown>>;
-  /** Targets that are to be asked as the client has asked. */
+  /** Targets that Holdfast has to ask with the client's own request, without streaming. */
   readonly left: readonly Target[];
 }
 
 class RecordedDocument extends DocumentResponse {
-  /** What was written: payloads, one a line, and comments. */
+  /** Everything written: payloads, one per line, and comments. */
   lines = '';
 
   override write(frames: string): boolean {
@@ -31,7 +31,7 @@ class RecordedDocument extends DocumentResponse {
   }
 }
 
-/** The same run for a client that did not ask for a stream. */
+/** Simulates the run for a client that didn't request a stream. */
 export async function simulateDocument(
   plan: Plan | ((attempt: number) => Plan),
   options: SimulationOptions & { readonly run_bytes?: number } = {},
@@ -76,13 +76,13 @@ export async function simulateDocument(
   return { run, stream, outcome: run.outcome, status, headers, body: parsed(body), left };
 }
 
-/** The lines as frames. */
+/** Restores the frames from the lines. */
 const streamOf = (lines: string, wire: Wire): string =>
   (lines.match(/[^\n]*\n/g) ?? [])
     .map((line) => (line.startsWith(':') ? line : eventFrame(line.trimEnd(), wire)))
     .join('');
 
-/** A provider may have refused with a page. */
+/** A provider may have refused with an HTML page. */
 function parsed(body: string): Readonly<Record<string, unknown>> {
   try {
     return JSON.parse(body) as Readonly<Record<string, unknown>>;

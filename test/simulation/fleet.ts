@@ -29,7 +29,6 @@ import { VirtualTime } from './virtual-time.ts';
 
 const TTL_MS = 604_800_000;
 
-/** One replica of a fleet. */
 export interface Replica {
   readonly context: RunContext;
   readonly life: Life;
@@ -39,11 +38,11 @@ export interface Replica {
 export interface Session {
   readonly client: RecordingClient;
   readonly outcome: Promise<Outcome>;
-  /** Aborts the run or its reading, with a reason if there is one. */
+  /** Aborts the run, or reading it, with an optional reason. */
   leave(reason?: unknown): void;
 }
 
-/** Several replicas that share a store and a provider, on virtual time; the run is always the same. */
+/** Several replicas that share a store and a provider, in virtual time. All sessions concern the same run. */
 export class Fleet {
   readonly time = new VirtualTime();
   readonly runs = new MemoryRuns();
@@ -75,14 +74,13 @@ export class Fleet {
     return { life, context };
   }
 
-  /** Begins the run. */
   begin({ context }: Replica, { resumable = true, client = new RecordingClient() } = {}): Session {
     const gone = new AbortController();
     const run = runOf(this.#options, gone.signal, resumable);
     return { client, outcome: relay(run, client, context), leave: (reason) => gone.abort(reason) };
   }
 
-  /** Comes back to the run. */
+  /** Resumes the run. */
   async follow(
     { context }: Replica,
     told: Partial<Reader> = {},
@@ -107,7 +105,7 @@ export class Fleet {
     return { client, outcome, leave: (reason) => gone.abort(reason) };
   }
 
-  /** Lets virtual time pass. */
+  /** Advances virtual time. */
   async pass(delay_ms: number): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
     this.time.after(delay_ms, resolve);
@@ -127,7 +125,7 @@ export class Fleet {
   }
 }
 
-/** Payloads of the whole events in a body. */
+/** The payloads of the complete events in a body. */
 export const payloadsOf = (body: string): string[] =>
   body
     .split('\n')

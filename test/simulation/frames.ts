@@ -1,6 +1,6 @@
-/** Makes something of the frames of a body. */
+/** Processes the frames of a body. */
 export interface FrameTaker {
-  /** A `data:` event, parsed unless it is `[DONE]`, and the name it bears. */
+  /** A `data:` event, parsed unless it is `[DONE]`, and its name. */
   take(event: unknown, name: string | undefined): void;
   /** An advisory in a comment. */
   advise(advisory: Record<string, unknown>): void;
@@ -9,7 +9,10 @@ export interface FrameTaker {
 
 const ADVISORY = ': holdfast ';
 
-/** Reads a body line by line, each of which Holdfast writes in one way only. Returns the number of `data:` events. */
+/**
+ * Reads a body line by line, and accepts only the form in which Holdfast writes each line. Returns the number of
+ * `data:` events.
+ */
 export function readFrames(body: string, taker: FrameTaker): number {
   let events = 0;
   let name: string | undefined;

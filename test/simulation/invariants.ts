@@ -6,7 +6,7 @@ import { assertSegments } from './segment-invariants.ts';
 import { chatRequest, type Simulation, type SimulationOptions } from './simulate.ts';
 import type { StreamReading } from './stream-reading.ts';
 
-/** Manners in which the provider says the rest word for word, or behind words that can be told from it. */
+/** Continuations that say the rest word for word, possibly after words that are distinguishable from it. */
 const FAITHFUL: ReadonlySet<Continuation> = new Set([
   'obedient',
   'straight_on',
@@ -16,10 +16,12 @@ const FAITHFUL: ReadonlySet<Continuation> = new Set([
   'ignores_prefill',
 ]);
 
-/** Manners in which it says the rest behind words that may be part of it: none is lost, but some may come twice. */
+/**
+ * Continuations that say the rest after words that may be part of it: nothing is lost, but some words may be repeated.
+ */
 const REPEATING: ReadonlySet<Continuation> = new Set(['repeats_tail', 'repeats_word', 'preamble']);
 
-/** Those in which it does what it was asked to. */
+/** Continuations that follow the request. */
 const OBEDIENT: ReadonlySet<Continuation> = new Set([
   'obedient',
   'echoes_prefix',
@@ -35,7 +37,7 @@ export function assertInvariants(plan: Plan, options: SimulationOptions, run: Si
 
   expect(stream.violations).toEqual([]);
   if (options.events === 'live') expect(stream.advisories).toEqual([]);
-  // 1: what the client read is what was recorded, event for event.
+  // 1: the client's events are the recorded ones.
   expect(journal.seq).toBe(stream.events);
   expect(journal.text).toBe(stream.text);
   expect(journal.reasoning).toBe(stream.reasoning);
@@ -51,14 +53,14 @@ export function assertInvariants(plan: Plan, options: SimulationOptions, run: Si
 
   assertSegments(options, run);
 
-  // 2 and 6: an end of its own for every outcome, and none that claims more than was delivered.
+  // 2 and 6: each outcome has its own end, and no end claims more than was delivered.
   const isWhole = outcome === 'complete' || outcome === 'recovered' || outcome === 'salvaged';
   expect(stream.done).toBe(isWhole);
   expect(stream.error !== undefined).toBe(outcome === 'failed');
   expect(client.rejection !== undefined).toBe(outcome === 'rejected');
-  // A provider that ends as it should without a report has its reasons, and they are not ours to guess.
+  // Holdfast can't complete the usage for a provider that ends regularly without a report.
   const { length } = run.requests;
-  // The answer came with the last request, unless that was a hedge which lost.
+  // The answer came with the last request, unless that was a hedge that lost.
   const met = plan.faults?.slice(options.hedge ? 0 : length - 1, length) ?? [];
   const endsEarly = met.some((fault) => fault?.kind === 'done_without_finish');
   const isOnly = outcome === 'complete' || run.takeover !== undefined;
@@ -66,12 +68,12 @@ export function assertInvariants(plan: Plan, options: SimulationOptions, run: Si
   if (isWhole && asked && !(endsEarly && isOnly)) expect(stream.usage).toBeDefined();
   if (!asked) expect(stream.usage).toBeUndefined();
 
-  // Thoughts that come again with an answer that is made again are not shown twice. Another answer has others.
+  // Reasoning that a repeated answer repeats isn't delivered twice. A different answer has its own reasoning.
   const isRepeated = journal.segments.every(({ mode }) => mode === 'first' || mode === 'replay');
   if (isRepeated && !plan.rethinks)
     expect(stream.reasoning.length).toBeLessThanOrEqual(whole.reasoning.length);
 
-  // 3: only calls that the model made, whole, and each at most once.
+  // 3: only calls that the model made, complete, and each at most once.
   const made = whole.toolCalls.map(({ id, name, arguments: text }) => ({
     id,
     name,
@@ -111,12 +113,12 @@ export function assertInvariants(plan: Plan, options: SimulationOptions, run: Si
   if (stream.error && FAITHFUL.has(manner)) expect(whole.text.startsWith(stream.text)).toBe(true);
 }
 
-/** These calls without those that repeat one before them, where such are dropped. */
+/** The calls without repetitions of earlier ones, if the policy drops those. */
 export function delivered<Call extends { readonly name: string; readonly arguments: string }>(
   calls: readonly Call[],
   { recovery, events }: SimulationOptions,
 ): readonly Call[] {
-  // What is shown as it comes cannot be taken back.
+  // Fragments that were delivered live can't be taken back.
   if (!recovery?.drop_repeated_calls || events === 'live') return calls;
   const said = new Set<string>();
   return calls.filter(({ name, arguments: text }) => {
@@ -125,7 +127,7 @@ export function delivered<Call extends { readonly name: string; readonly argumen
   });
 }
 
-/** True if all characters of `text` are in `more`, in their order. */
+/** True if `more` contains all characters of `text` in the same order. */
 function isWithin(text: string, more: string): boolean {
   let place = -1;
   return text.split('').every((character) => {
@@ -137,8 +139,8 @@ function isWithin(text: string, more: string): boolean {
 const has = ({ toolCalls }: StreamReading, id: string) => toolCalls.some((call) => call.id === id);
 
 /**
- * A call that was cut before it was proven closed is asked for again (R3), but the scripted provider, told to continue
- * from the text, does not make a call again that came before that text.
+ * A call that was cut before it was proven closed is requested again (R3), but when the scripted provider continues
+ * from the text, it doesn't repeat a call that came before that text.
  */
 function mayBeLost(id: string, { parts }: Plan, { requests, takeover }: Simulation): boolean {
   const wasCut =
@@ -149,16 +151,16 @@ function mayBeLost(id: string, { parts }: Plan, { requests, takeover }: Simulati
 }
 
 /**
- * A few characters do not tell whether a provider that is known to continue a prefix began again instead
- * (`lon` + `lone`), nor a single letter whether the word continues with it or begins again (`l` + `lama`).
+ * A few characters don't show whether a provider that usually continues a prefix started over (`lon` + `lone`), and a
+ * single letter doesn't show whether the word continues or starts over (`l` + `lama`).
  */
 function undecidable({ continuation }: Plan, { requests }: Simulation): boolean {
   if (continuation === undefined || OBEDIENT.has(continuation)) return false;
-  // With a space lost, the scripted provider does not know its own text again and begins anew.
+  // Once a space is lost, the scripted provider doesn't recognise its own text and starts over.
   if (continuation === 'loses_whitespace' && requests.length > 2) return true;
   return requests.some(({ body }) => {
     const [partial, last] = body.messages.slice(-2);
-    // Within a token-exact prefill no model begins a word again; cut off, it would be a syllable too few.
+    // Within a token-exact prefill, no model starts a word over; removing the repetition would cost a syllable.
     if (last?.role === 'assistant')
       return continuation === 'repeats_word' || String(last.content).length < 16;
     const isNudge = partial?.role === 'assistant';

@@ -36,9 +36,9 @@ interface Block {
 }
 
 /**
- * Reads a body of `/v1/messages` as strictly as the strictest SDK does, and the API that is sent the message back.
- * `live`: fragments of tool calls may be cancelled. `parted`: a block may have begun at one replica that was lost before
- * it said anything in it.
+ * Reads a body of `/v1/messages` as strictly as the strictest SDK, and as the API when it receives the message back.
+ * `live`: fragments of tool calls may be cancelled. `parted`: a replica may have died after it began a block and before
+ * the block had content.
  */
 export function readMessages(body: string, { live = false, parted = false } = {}): StreamReading {
   return new MessagesStream(live, parted).read(body);
@@ -50,7 +50,7 @@ class MessagesStream {
   readonly #reading = emptyReading();
   readonly #cancelled = new Set<object>();
   #blocks = 0;
-  /** Ids of the tools that the provider runs which have no result. */
+  /** The ids of provider-run tools that have no result yet. */
   readonly #uses = new Set<unknown>();
   #open: Block | undefined;
   #begun = false;
@@ -79,7 +79,7 @@ class MessagesStream {
     if (name !== type) this.#complain(`a ${type} with the name ${name}`);
     if (reading.done) this.#complain(`${type} after the end`);
     if (reading.error) this.#complain(`${type} after the error`);
-    // All SDKs of the provider take pings out of the stream, wherever they are.
+    // All of the provider's SDKs drop pings anywhere in the stream.
     if (!this.#begun && !['message_start', 'error', 'ping'].includes(type))
       this.#complain(`${type} before the message`);
     if (reading.finish !== undefined && !['message_stop', 'error'].includes(type))

@@ -1,10 +1,10 @@
 import type { ChatRequest } from '../../src/proxy/wires/common/request.ts';
 import type { MessagesRequest } from '../../src/proxy/wires/messages/request.ts';
 
-/** The API wants a limit; none of the simulated answers comes near this one. */
+/** The API requires a limit; no simulated answer comes near this one. */
 const MAX_TOKENS = 1_000_000;
 
-/** A chat request as one for `/v1/messages`. */
+/** Translates a chat request to `/v1/messages`. */
 export function messagesRequestOf(request: ChatRequest): MessagesRequest {
   const { messages, tools, max_tokens, stop, stream_options: _, ...rest } = request;
   const declared = tools?.map((tool) => ({

@@ -5,7 +5,7 @@ import type { Lease, Orphan, Owner, RunEnd, RunId, Store, StoredRun } from '../.
 import { sleep, type Time } from '../../src/lib/time.ts';
 import type { Transport, TransportRequest, TransportResponse } from '../../src/proxy/upstream/transport.ts';
 
-/** One replica's life. When it is over, nothing the replica has begun ever comes back to it: as after SIGKILL. */
+/** One replica's life. When it ends, nothing that the replica started ever returns to it, as after SIGKILL. */
 export class Life {
   readonly #over = new AbortController();
 
@@ -21,7 +21,7 @@ export class Life {
     this.#over.abort();
   }
 
-  /** What comes of `work` if the replica lives to see it. */
+  /** The result of `work`; never settles if the replica dies first. */
   async within<Result>(work: () => Promise<Result>): Promise<Result> {
     if (this.isOver) return never();
     try {
@@ -36,7 +36,7 @@ export class Life {
 
 const never = (): Promise<never> => new Promise(() => {});
 
-/** Time that ends with a life. */
+/** A clock that stops for the replica when its life ends. */
 export class MortalTime implements Time {
   readonly #time: Time;
   readonly #life: Life;
@@ -61,7 +61,7 @@ export class MortalTime implements Time {
   }
 }
 
-/** A provider as one replica reaches it. `pace_ms`: what comes between two pieces of a body. */
+/** One replica's transport to the provider. `pace_ms` is the pause between two pieces of a body. */
 export class MortalTransport implements Transport {
   readonly #transport: Transport;
   readonly #life: Life;
@@ -82,7 +82,7 @@ export class MortalTransport implements Transport {
 
   async open(request: TransportRequest): Promise<TransportResponse> {
     const { time, pace_ms } = this.#pace;
-    // Who comes back to an answer, or has it stopped, asks for nothing new.
+    // A request without a body resumes or stops an existing answer, so it isn't a new one.
     if (!this.#life.isOver && request.body !== undefined) this.#onOpen();
     const { body, ...response } = await this.#life.within(() => this.#transport.open(request));
     return {
@@ -102,13 +102,13 @@ export class MortalTransport implements Transport {
   async close(): Promise<void> {}
 }
 
-/** Dies at an append: before the store has it, or after that and before the replica knows. */
+/** Dies at an append, before or after the store has it, and always before the replica knows. */
 export interface DeathAtAppend {
   readonly append: number;
   readonly stored: boolean;
 }
 
-/** A store as one replica reaches it. */
+/** One replica's view of a store. */
 export class MortalStore implements Store {
   readonly #store: Store;
   readonly #life: Life;

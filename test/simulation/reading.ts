@@ -1,18 +1,18 @@
-/** What a client that knows only the standard wire has in the end, and every rule of that wire that was broken. */
+/** What a client that knows only the standard wire has in the end, and the rules of the wire that were broken. */
 export interface StreamReading {
   text: string;
   refusal: string;
   reasoning: string;
-  /** What of it the end of the answer has, where that is said once more: thoughts that were cut are left out. */
+  /** The reasoning that the final event repeats, which leaves out interrupted reasoning. */
   kept_reasoning?: string;
   toolCalls: { id: string; name: string; arguments: string }[];
-  /** Ids of calls that came with a signature of their own. */
+  /** The ids of calls with their own signature. */
   signed: string[];
   finish: string | undefined;
   usage: Record<string, unknown> | undefined;
   error: Record<string, unknown> | undefined;
   done: boolean;
-  /** `data:` events, `[DONE]` and errors included: the client's cursor. */
+  /** The number of `data:` events, including `[DONE]` and errors: the client's cursor. */
   events: number;
   advisories: Record<string, unknown>[];
   violations: string[];
@@ -34,8 +34,8 @@ export const emptyReading = (): StreamReading => ({
 });
 
 /**
- * What is left of the calls when the stream is over, and what is wrong with it. `live`: fragments of calls are shown, and
- * of an answer that was not finished some may be open.
+ * Removes cancelled calls and reports defective ones. `live`: fragments of calls are visible, so an unfinished answer
+ * may have open calls.
  */
 export function settleCalls(reading: StreamReading, cancelled: ReadonlySet<object>, live: boolean): void {
   const { violations } = reading;

@@ -1,10 +1,10 @@
 import type { Client } from '../../src/proxy/downstream/client.ts';
 
-/** The client's side of a run, written down. */
+/** Records everything that a run does to its client. */
 export class RecordingClient implements Client {
   opened = false;
   ended = false;
-  /** Everything that was written, as one string. */
+  /** Everything written, as one string. */
   body = '';
   headers: Readonly<Record<string, string>> = {};
   /** The connection was closed before the response ended. */
@@ -14,7 +14,7 @@ export class RecordingClient implements Client {
   rejectionHeaders: Readonly<Record<string, string | string[]>> = {};
   readonly #onWrite: ((client: RecordingClient) => void) | undefined;
 
-  /** `onWrite` is called after every write: a client may leave at any moment. */
+  /** `onWrite` is called after every write, so that a client can leave at any moment. */
   constructor(onWrite?: (client: RecordingClient) => void) {
     this.#onWrite = onWrite;
   }

@@ -7,7 +7,7 @@ interface Case {
   readonly options: SimulationOptions;
 }
 
-/** The same cases on `/v1/responses`, where thoughts are told as such or as a summary. */
+/** The same cases on `/v1/responses`, with reasoning in plain form or as a summary. */
 export const onResponses = <Same extends Case>(cases: fc.Arbitrary<Same>): fc.Arbitrary<Same> =>
   fc.tuple(cases, fc.boolean()).map(([{ plan, options, ...rest }, isSummary]) => {
     const request = { ...options.request, stream_options: { include_usage: true } };

@@ -36,7 +36,9 @@ interface Part {
   isOver: boolean;
 }
 
-/** Reads a body of `/v1/responses` as strictly as the strictest SDK does. `live`: fragments of tool calls may be cancelled. */
+/**
+ * Reads a body of `/v1/responses` as strictly as the strictest SDK. `live`: fragments of tool calls may be cancelled.
+ */
 export function readResponses(body: string, { live = false } = {}): StreamReading {
   return new ResponsesStream(live).read(body);
 }
@@ -245,7 +247,7 @@ class ResponsesStream {
       )
         this.#complain(`${id} ends with ${JSON.stringify(whole)}`);
     }
-    // The provider says in it whose thoughts they are.
+    // The scripted provider ends encrypted reasoning with the id of its item.
     const { encrypted_content: secret } = done;
     if (secret !== undefined && !String(secret).endsWith(` by ${id}`))
       this.#complain(`${id} has the thoughts of another`);
@@ -279,6 +281,6 @@ const placeOf = ({ content_index, summary_index }: Event) =>
 
 const textOf = ({ text, refusal }: Json): unknown => text ?? refusal;
 
-/** A call that is not to be carried out, or thoughts that nothing came of. */
+/** A call that must not be executed, or reasoning that was interrupted. */
 const isCut = ({ type, status }: Json): boolean =>
   (type === 'function_call' || type === 'reasoning') && status === 'incomplete';

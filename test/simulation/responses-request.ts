@@ -1,7 +1,7 @@
 import type { ChatRequest } from '../../src/proxy/wires/common/request.ts';
 import type { ResponsesRequest } from '../../src/proxy/wires/responses/request.ts';
 
-/** A chat request as one for `/v1/responses`. */
+/** Translates a chat request to `/v1/responses`. */
 export function responsesRequestOf({ model, messages, tools, max_tokens }: ChatRequest): ResponsesRequest {
   const declared = tools?.map(({ function: tool }) => ({ type: 'function', ...tool }));
   return {

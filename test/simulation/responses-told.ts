@@ -23,11 +23,11 @@ export interface Payload {
   readonly [field: string]: unknown;
 }
 
-/** Nothing comes for so long. */
+/** Stands for a pause of `ms` in the stream. */
 export const silence = (ms: number): Payload => ({ type: 'silence', ms });
 const SILENCE = /^event: silence\n.*"ms":(\d+)/;
 
-/** Events as a provider numbers and frames them. */
+/** Numbers and frames the events as a provider does. */
 export const framed = (events: readonly Payload[]): string[] => {
   let number = 0;
   return events.map(({ type, ...fields }) => {
@@ -36,20 +36,20 @@ export const framed = (events: readonly Payload[]): string[] => {
   });
 };
 
-/** What came of an answer that was told in these bodies, one for each attempt. */
+/** The result of an answer with these bodies, one per attempt. */
 export interface Told {
   readonly outcome: Outcome;
   readonly body: string;
   readonly events: readonly Payload[];
   readonly stream: StreamReading;
-  /** What the provider was asked, from the second time on. */
+  /** The provider's requests from the second on. */
   readonly asked: readonly Record<string, unknown>[];
 }
 
-/** What a provider says to the attempts that it refuses, which are counted from 0. */
+/** The provider's responses to the attempts that it refuses, by attempt from 0. */
 export type Refusals = Readonly<Record<number, object>>;
 
-/** Bodies of a provider, each of which is cut off unless it comes to the end of an answer. */
+/** A provider with fixed bodies. Each breaks off unless it contains the end of an answer. */
 class ToldBodies implements Transport {
   readonly requests: TransportRequest[] = [];
   readonly #bodies: readonly (readonly string[])[];
@@ -101,7 +101,10 @@ const refusalOf = (error: object) => ({
   },
 });
 
-/** One run on `/v1/responses`, whose provider tells these bodies. `asked`: what the client asks besides. */
+/**
+ * Simulates one run on `/v1/responses` with these bodies from the provider. `asked` adds fields to the client's
+ * request.
+ */
 export async function tellResponses(
   bodies: readonly (readonly Payload[])[],
   options: SimulationOptions & { readonly asked?: object; readonly refusals?: Refusals } = {},

@@ -2,7 +2,7 @@ import { expect } from 'vitest';
 import type { FoldedSegment, JournalFold } from '../../src/checkpoint/journal-fold.ts';
 import { chatRequest, type Simulation, type SimulationOptions, upstreamAt } from './simulate.ts';
 
-/** Asserts that the journal knows which attempt said each part of the answer, and of no attempt that it said more. */
+/** Asserts that the journal attributes each part of the answer to the attempt that said it, and nothing more. */
 export function assertSegments(options: SimulationOptions, run: Simulation): void {
   const { journal, stream } = run;
   const { segments } = journal;
@@ -35,7 +35,7 @@ export function assertSegments(options: SimulationOptions, run: Simulation): voi
   if (!run.takeover) assertAttempts(segments, options, run);
 }
 
-/** Of a run that one replica delivered, all requests are known, and in comments and chunks it told of its recoveries. */
+/** For a run on a single replica, all requests are known, and its recoveries were announced in comments and chunks. */
 function assertAttempts(
   segments: readonly FoldedSegment[],
   options: SimulationOptions,
@@ -43,17 +43,17 @@ function assertAttempts(
 ): void {
   const own = chatRequest(options.request).messages.length;
   for (const [position, { attempt = 0, upstream, mode, plan, cause }] of segments.entries()) {
-    // A hedge that lost was asked as well, and is no attempt.
+    // A hedge that lost also made a request, but isn't an attempt.
     const made = options.hedge ? attempts : attempts.slice(attempt - 1, attempt);
     const asked = made.filter(({ url }) => upstreamAt(url) === upstream).map(({ body }) => body);
     expect(asked).not.toEqual([]);
-    // What comes back to an answer asks for nothing.
+    // A request to resume an existing answer has no body.
     if (mode === 'resume') expect(asked).toContain(undefined);
     else
       expect(asked.map((body) => (body?.messages.length ?? 0) - own)).toContain(
         { prefill: 1, nudge: 2 }[mode as string] ?? 0,
       );
-    // Without a role before it, the first content of all cannot be announced.
+    // A recovery before the very first content can't be announced.
     if (position > 0 && (options.events === 'chunks' || options.events === 'comments'))
       expect(stream.advisories).toContainEqual(
         expect.objectContaining({ type: 'Recovered', attempt, plan, cause, mode }),
@@ -63,7 +63,7 @@ function assertAttempts(
 
 type Said = Record<'text' | 'refusal' | 'reasoning' | 'calls', string>;
 
-/** What the events of a segment say. */
+/** The content of a segment's events. */
 function saidIn({ from, to }: FoldedSegment, { events }: JournalFold): Said {
   const said: Said = { text: '', refusal: '', reasoning: '', calls: '' };
   for (const delta of events.slice(from - 1, to).flatMap(({ deltas }) => deltas)) {

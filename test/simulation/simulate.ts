@@ -37,7 +37,7 @@ import { VirtualTime } from './virtual-time.ts';
 export const RUN: RunId = `run_${'0'.repeat(22)}`;
 export const OWNER = 'owner' as Owner;
 const UPSTREAM = 'http://provider.test/v1';
-/** Registering a process's default metrics takes longer than most runs. */
+/** Shared, because registering a process's default metrics takes longer than most runs. */
 export const METRICS = new Metrics();
 export const DEFAULTS = completeConfiguration({ upstreams: { default: { base_url: UPSTREAM } } });
 
@@ -50,21 +50,21 @@ export interface Simulation {
   readonly attempts: SimulatedProvider['attempts'];
   readonly journal: JournalFold;
   readonly elapsed_ms: number;
-  /** Only of a run that went through several replicas. */
+  /** Set only for a run that went through several replicas. */
   readonly takeover?: {
-    /** Calls that were held while text came after them were lost with their replica, which alone knew of them. */
+    /** Calls held back while text followed them were lost with their replica, which alone knew of them. */
     readonly losesHeldCalls: boolean;
   };
 }
 
 export interface SimulationOptions {
-  /** Default `chat_completions`. */
+  /** The default is `chat_completions`. */
   readonly wire?: WireName;
   readonly request?: Partial<ChatRequest>;
   readonly dialect?: DialectName;
-  /** Dialects of further targets of the route; the same provider is behind all of them. */
+  /** The dialects of further targets of the route; one provider serves all of them. */
   readonly others?: readonly DialectName[];
-  /** When another of the targets is asked as well, as often as is wanted. */
+  /** When to ask another target in parallel, without a limit on the share of such requests. */
   readonly hedge?: HedgeWaits;
   readonly events?: EventsMode;
   /** The provider reports its usage in every chunk. */
@@ -82,16 +82,16 @@ export interface SimulationOptions {
   readonly log?: Logger;
   readonly observer?: RunObserver;
   readonly headers?: Readonly<Record<string, string>>;
-  /** What stands between each replica and the provider. */
+  /** Wraps the transport between each replica and the provider. */
   readonly around?: (transport: Transport, time: VirtualTime) => Transport;
-  /** In place of the scripted one. */
+  /** Replaces the scripted provider. */
   readonly provider?: Transport & Pick<SimulatedProvider, 'requests' | 'attempts'>;
   readonly onWrite?: (client: RecordingClient, leave: Leave) => void;
-  /** What stands between the run and what is written down. */
+  /** Wraps the recording client. */
   readonly through?: (client: RecordingClient, leave: Leave) => Client;
 }
 
-/** The client leaves, unless there is another reason to end the run. */
+/** Makes the client leave, or ends the run for another reason. */
 export type Leave = (reason?: unknown) => void;
 
 export const chatRequest = (fields: Partial<ChatRequest> = {}): ChatRequest => ({
@@ -129,11 +129,11 @@ const targetsOf = (others: readonly DialectName[], options: SimulationOptions): 
   }));
 };
 
-/** The name of the upstream that a request with this address was meant for. */
+/** The name of the upstream behind this request's address. */
 export const upstreamAt = (url: string): string =>
   new URL(url).hostname.replace('provider', 'default').replace(/\.test$/, '');
 
-/** On any wire, in the terms of a chat. */
+/** Translates the chat request to the wire. */
 function requestOf({ wire = 'chat_completions', request }: SimulationOptions): WireRequest {
   const { messages, ...parameters } = chatRequest(request);
   if (wire === 'chat_completions') return { ...parameters, messages };
@@ -147,7 +147,7 @@ const READERS: Partial<Record<WireName, typeof readStream>> = {
   responses: readResponses,
 };
 
-/** What a client of this wire has of a body. `parted`: events that left together may have been parted by a loss. */
+/** What a client of this wire reads from a body. `parted`: a loss may have separated events that were sent together. */
 export function readingOf(
   body: string,
   { wire = 'chat_completions', events = 'none', reportsAlong = false }: SimulationOptions,
@@ -175,10 +175,12 @@ export function runOf(options: SimulationOptions, signal: AbortSignal, resumable
   };
 }
 
-/** Making a logger takes longer than many a run. */
+/** Shared, because creating a logger takes longer than many runs. */
 export const SILENT_LOG: Logger = pino({ level: process.env.HOLDFAST_LOG ?? 'silent' });
 
-/** One run against the scripted provider, on virtual time: everything real but the network and the clock. */
+/**
+ * Simulates one run against the scripted provider in virtual time. Everything is real except the network and the clock.
+ */
 export async function simulate(
   plan: Plan | ((attempt: number) => Plan),
   options: SimulationOptions = {},

@@ -15,7 +15,7 @@ import { PROVIDER_WIRES, wireAt } from '../provider/wires/registry.ts';
 
 const CREATED_S = 1_700_000_000;
 
-/** What a real socket reports for each way of cutting it, as measured over loopback by the transport's own tests. */
+/** The error of a real socket for each kind of cut, as measured over loopback by the transport's own tests. */
 const FAILURES: Record<Cut, () => TransportFailure> = {
   reset: () => new TransportFailure('ECONNRESET'),
   fin_in_chunk: () => new TransportFailure('UND_ERR_SOCKET'),
@@ -31,22 +31,25 @@ export interface SimulatedRequest {
   readonly body: CompletionRequest;
   /** True once the proxy closed the connection before its end. */
   aborted: boolean;
-  /** True once the provider has said all that it will. */
+  /** True once the provider has sent its whole answer. */
   over?: boolean;
 }
 
 interface Manner {
-  /** How the body is cut into network chunks, and the pause before each of them; by default one chunk per step, at once. */
+  /**
+   * The size of the body's network chunks, and the pause before each one; by default one chunk per step, without
+   * pauses.
+   */
   readonly piece_bytes?: number | undefined;
   readonly piece_ms?: number | undefined;
-  /** So many connections are refused before each one that is made. */
+  /** The number of connections refused before each successful one. */
   readonly refused_connections?: readonly number[] | undefined;
 }
 
-/** The scripted provider without a network: its steps are performed on virtual time, in pieces of any size. */
+/** The scripted provider without a network. It performs its steps in virtual time, in pieces of any size. */
 export class SimulatedProvider implements Transport {
   readonly requests: SimulatedRequest[] = [];
-  /** The same, and requests that come back to an answer, which have no body. */
+  /** All requests, including those to resume an answer, which have no body. */
   readonly attempts: (Pick<SimulatedRequest, 'url'> & Partial<SimulatedRequest>)[] = [];
   readonly #plan: (attempt: number) => Plan;
   readonly #time: Time;
@@ -71,7 +74,7 @@ export class SimulatedProvider implements Transport {
     const [refused = 0] = this.#refused_connections;
     if (refused === 0) this.#refused_connections.shift();
     else this.#refused_connections[0] = refused - 1;
-    // It keeps no answers.
+    // The provider keeps no answers to resume.
     if (request.body === undefined) {
       if (request.method !== 'DELETE') this.attempts.push({ url: request.url });
       if (refused > 0) throw new TransportFailure('ECONNREFUSED');

@@ -7,10 +7,10 @@ export type { StreamReading } from './reading.ts';
 interface Choice {
   readonly index: number;
   readonly delta: Delta;
-  /** On `/v1/completions`, in place of a delta. */
+  /** Replaces the delta on `/v1/completions`. */
   readonly text?: string;
   readonly finish_reason: string | null;
-  /** Where Kimi reports. */
+  /** Kimi reports usage here. */
   readonly usage?: Record<string, unknown>;
 }
 
@@ -41,11 +41,11 @@ interface Chunk {
 export interface ReadingOptions {
   /** Fragments of tool calls may be cancelled. */
   readonly live?: boolean;
-  /** The provider reports in every chunk how far it has come. */
+  /** The provider reports its usage so far in every chunk. */
   readonly reportsAlong?: boolean;
 }
 
-/** Reads a body of `/v1/chat/completions` or `/v1/completions` as strictly as the strictest SDK does. */
+/** Reads a body of `/v1/chat/completions` or `/v1/completions` as strictly as the strictest SDK. */
 export function readStream(body: string, options: ReadingOptions = {}): StreamReading {
   return new ChunkStream(options).read(body);
 }
@@ -125,7 +125,7 @@ class ChunkStream {
     if (isText && said !== undefined) this.#complain('a delta in a completion');
     const delta: Delta = isText ? { content: text } : said;
     if (isText) this.#roles = 1;
-    // A field with nothing in it is what some servers have in every delta.
+    // Some servers include empty fields in every delta.
     const says = Object.entries(delta).some(
       ([field, value]) => field !== 'role' && value !== '' && value !== null,
     );
@@ -145,7 +145,7 @@ class ChunkStream {
     }
   }
 
-  /** Text, or parts as Mistral has them. */
+  /** The content is text, or a list of parts as Mistral sends it. */
   #takeContent(content: unknown): void {
     if (typeof content === 'string') this.#reading.text += content;
     if (!Array.isArray(content)) return;

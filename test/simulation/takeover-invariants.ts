@@ -6,7 +6,7 @@ import { assertInvariants, delivered } from './invariants.ts';
 import { chatRequest } from './simulate.ts';
 import type { TakeoverOptions, Takeovers } from './takeovers.ts';
 
-/** Asserts that a run which went through several replicas is what it would be had it stayed with one. */
+/** Asserts that a run that went through several replicas has the same result as on a single one. */
 export function assertTakeoverInvariants(plan: Plan, options: TakeoverOptions, run: Takeovers): void {
   expect(run.violations).toEqual([]);
   const whole = expectedAnswer(plan, chatRequest(options.request) as never);
@@ -16,7 +16,7 @@ export function assertTakeoverInvariants(plan: Plan, options: TakeoverOptions, r
     if (run.stream.done) expect(place, `a call came again: ${JSON.stringify(call)}`).toBeGreaterThan(-1);
     if (place >= 0) signatures.splice(place, 1);
   }
-  // Only the highest proof lets a call wait for longer than until text follows.
+  // Only the highest proof holds a call back after text has followed it.
   const losesHeldCalls = options.recovery?.tool_proof === 3 && run.outcomes.length > 1;
   assertInvariants(plan, options, {
     ...run,
@@ -27,7 +27,7 @@ export function assertTakeoverInvariants(plan: Plan, options: TakeoverOptions, r
 
 const signature = (name: string, text: string): string => `${name} ${text === '' ? '{}' : text}`;
 
-/** As the run ended for the replica that came to its end; a replica that only delivers that does not know. */
+/** The run's outcome on the replica that ended it. A replica that only delivers the end doesn't know it. */
 function outcomeOf(
   { outcome, stream, requests, asked }: Takeovers,
   { text, toolCalls }: ExpectedAnswer,

@@ -32,9 +32,9 @@ import { SimulatedProvider } from './simulated-provider.ts';
 import { VirtualTime } from './virtual-time.ts';
 
 /**
- * How a replica ends. `event`: it dies while it writes the event after this many. `append`: see
- * {@link DeathAtAppend}. `leave`: its client's connection breaks after this many events and it continues without; it
- * dies at the append, if there is one. `hand_over`: it shuts down after this many events.
+ * How a replica ends. `event`: it dies while it writes the event after this many. `append`: see {@link DeathAtAppend}.
+ * `leave`: its client's connection breaks after this many events, and the replica continues without the client until it
+ * dies at an append, if one is given. `hand_over`: it shuts down after this many events.
  */
 export type Fate =
   | { readonly kind: 'event'; readonly event: number }
@@ -43,37 +43,37 @@ export type Fate =
   | { readonly kind: 'leave'; readonly event: number; readonly death?: DeathAtAppend };
 
 /**
- * How the client comes back. `wrapper`: with its cursor and everything it has. `event_id`: with the id of its last
- * event, and with everything it has only if that is not enough. `anew`: with nothing, as a stock SDK.
+ * How the client resumes. `wrapper`: with its cursor and all its events. `event_id`: with the id of its last event, and
+ * with all its events only if the id isn't enough. `anew`: without anything, as a stock SDK does.
  */
 export type Manner = 'wrapper' | 'event_id' | 'anew';
 
 export interface TakeoverOptions extends SimulationOptions {
-  /** One per replica in turn; further ones live. */
+  /** The fate of each replica in turn; further replicas live. */
   readonly fates: readonly Fate[];
   readonly manner: Manner;
   readonly durability: 'interval' | 'write_ahead';
   readonly pace_ms?: number;
   /**
-   * After each replica in turn, before the client comes back to another one: a second reader of the run, from its beginning,
-   * at a replica of its own, which dies after that many events. `null`: there is none.
+   * For each replica in turn, a second reader before the client resumes elsewhere: it reads the run from its beginning
+   * on a separate replica, which dies after this many events. `null` means no reader.
    */
   readonly readers?: readonly (number | null)[];
 }
 
 export interface Takeovers extends Simulation {
-  /** How every replica's part in it ended; undefined for those that died. */
+  /** The outcome on each replica; undefined for those that died. */
   readonly outcomes: readonly (Outcome | undefined)[];
-  /** The last replica made a request of its own. */
+  /** The last replica itself asked the provider. */
   readonly asked: boolean;
   readonly violations: readonly string[];
-  /** Everything that the client received, of whichever replica. */
+  /** Everything that the client received from all replicas. */
   readonly body: string;
-  /** How many times the client was given a run of its own. */
+  /** How often the client was given a separate run. */
   readonly forks: number;
 }
 
-/** Events, and comments between them, as they were received whole. */
+/** The complete events received, and the comments between them. */
 interface Received {
   readonly payloads: string[];
   readonly ids: string[];
@@ -82,7 +82,7 @@ interface Received {
 
 const NOTHING: Received = { payloads: [], ids: [], body: '' };
 
-/** One run that is delivered by one replica after the other, on virtual time. */
+/** Simulates one run that several replicas deliver one after the other, in virtual time. */
 export async function simulateTakeovers(plan: Plan, options: TakeoverOptions): Promise<Takeovers> {
   const time = new VirtualTime();
   const provider = options.provider ?? new SimulatedProvider(plan, time, options);
@@ -96,7 +96,7 @@ export async function simulateTakeovers(plan: Plan, options: TakeoverOptions): P
   let forks = 0;
   const askers = new Set<number>();
 
-  /** A replica of its own for every delivery. `onAsk`: it asks the provider. */
+  /** A new replica for each delivery. `onAsk` is called when it asks the provider. */
   const replicaOf = (life: Life, onAsk: () => void, death?: DeathAtAppend): RunContext => {
     const mortalTime = new MortalTime(time, life);
     return {
@@ -117,7 +117,7 @@ export async function simulateTakeovers(plan: Plan, options: TakeoverOptions): P
     };
   };
 
-  /** Reads the run as a client that has nothing of it. */
+  /** Reads the run as a client that has none of it. */
   const readAnew = async (events: number): Promise<void> => {
     const life = new Life();
     const { promise: broken, resolve: breakConnection } = Promise.withResolvers<undefined>();
@@ -242,7 +242,7 @@ function readerOf(options: TakeoverOptions, run: RunId, had: Received, signal: A
   };
 }
 
-/** As far as the id of its last event says. */
+/** The epoch, if the id of the last event contains it. */
 function epochIn({ ids }: Received): Pick<Reader, 'epoch'> {
   const epoch = ids.at(-1)?.split('.')[1];
   return epoch === undefined ? {} : { epoch };
@@ -257,7 +257,7 @@ function withDurability(options: TakeoverOptions) {
 const eventsIn = (body: string): number =>
   body.split('\ndata: ').length - (body.startsWith('data: ') ? 0 : 1);
 
-/** What a client has after it received the first `limit` events of `body` whole, and something of the next. */
+/** What a client has after the first `limit` complete events of `body`; it drops a partial one. */
 function append({ payloads, ids, body: had }: Received, body: string, limit: number): Received {
   const received: Received = { payloads: [...payloads], ids: [...ids], body: had };
   let events = 0;

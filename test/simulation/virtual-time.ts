@@ -7,7 +7,7 @@ interface Timer {
   readonly callback: () => void;
 }
 
-/** Time that stands still while anything is being computed and then jumps to the next timer. */
+/** Time that stands still during computation and then jumps to the next timer. */
 export class VirtualTime implements Time {
   #now_ms = 0;
   #order = 0;
@@ -27,12 +27,12 @@ export class VirtualTime implements Time {
     return () => this.#timers.delete(timer);
   }
 
-  /** Time passes while the process is stopped: nothing runs, and afterwards every timer that was due is late. */
+  /** Advances time as if the process were stopped: nothing runs meanwhile, and all timers that become due are late. */
   skip(delay_ms: number): void {
     this.#now_ms += delay_ms;
   }
 
-  /** Runs timers in order until `work` settles; fails if nothing is left that could make it settle. */
+  /** Runs timers in order until `work` settles; fails if no timer is left to make it settle. */
   async drive<Result>(work: Promise<Result>, limit_ms = 24 * 60 * 60 * 1000): Promise<Result> {
     let settled = false;
     const watched = work.finally(() => {

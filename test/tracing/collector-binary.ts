@@ -11,11 +11,11 @@ import type { ServerBinary } from '../redis/binaries.ts';
 const SOURCE = fileURLToPath(new URL('otelcol', import.meta.url));
 const CACHE = fileURLToPath(new URL('../../node_modules/.cache/holdfast-otelcol', import.meta.url));
 
-/** On two cores, beside other tests: a `beforeAll` that may have to build it needs this limit. */
+/** The limit for a `beforeAll` that may have to build the collector, on two cores shared with other tests. */
 export const BUILD_LIMIT_MS = 20 * 60_000;
 
-// Test files run at the same time: who waited for the lock finds it there. Only the network may be wanting (status 3):
-// what is there but does not compile is an error.
+// Test files run in parallel; after waiting for the lock, they find the program built. Only a missing network (status
+// 3) counts as unavailable. A failure to compile is an error.
 const BUILD = `
 test -x "$1" && exit 0
 nice -n 10 go list -deps . >/dev/null || exit 3
@@ -23,7 +23,7 @@ nice -n 10 go build -trimpath -ldflags '-s -w' -o "$1.new" . && mv "$1.new" "$1"
 
 const run = promisify(execFile);
 
-/** `HOLDFAST_OTELCOL`, a command that takes `--config FILE`, else the OpenTelemetry Collector built by Go, kept for later runs. */
+/** `HOLDFAST_OTELCOL`, a command that takes `--config FILE`, else a cached build of the OpenTelemetry Collector. */
 export async function collectorBinary(): Promise<ServerBinary> {
   if (process.env.HOLDFAST_OTELCOL !== undefined) return { path: process.env.HOLDFAST_OTELCOL };
   const path = join(CACHE, sourceDigest(), 'otelcol');

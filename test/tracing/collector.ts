@@ -7,12 +7,12 @@ import { vi } from 'vitest';
 import { quietPort } from '../rehearsal/quiet-port.ts';
 import { type ExportedTraces, type ReceivedSpan, spansIn } from './otlp.ts';
 
-/** Of a busy machine. */
+/** Allows for a busy machine. */
 const ARRIVAL_MS = 30_000;
 
-/** A real OpenTelemetry Collector: it writes what it has understood to a file. */
+/** A real OpenTelemetry Collector, which writes the traces that it understood to a file. */
 export class Collector {
-  /** Base URL of its OTLP receiver. */
+  /** The base URL of its OTLP receiver. */
   readonly url: string;
   readonly #child: ChildProcess;
   readonly #directory: string;
@@ -42,19 +42,22 @@ export class Collector {
     return new Collector(`http://${endpoint}`, child, directory);
   }
 
-  /** Everything that it has received, as it was written down. */
+  /** The file with everything received so far. */
   get written(): string {
     const path = join(this.#directory, FILE);
     return existsSync(path) ? readFileSync(path, 'utf8') : '';
   }
 
   get spans(): ReceivedSpan[] {
-    // The last line may be in the middle of being written.
+    // The last line may be incomplete.
     const lines = this.written.split('\n').slice(0, -1);
     return lines.flatMap((line) => spansIn(JSON.parse(line) as ExportedTraces));
   }
 
-  /** The trees of a run, each a span with its attempts, once as many of them have come: one for each replica that had a part in it. */
+  /**
+   * The trees of a run, one per replica that took part in it: a span with its attempts. Waits until there are `count`
+   * of them.
+   */
   runs(run: string, count = 1): Promise<RunTree[]> {
     return vi.waitFor(
       () => {

@@ -1,7 +1,7 @@
 import type { RunTree } from './collector.ts';
 import type { AttributeMap, ReceivedSpan } from './otlp.ts';
 
-/** A trace as `docs/tracing.md` shows it: without times, identifiers and everything else that differs from run to run. */
+/** Draws a trace as `docs/tracing.md` does: without times, identifiers and anything else that varies between runs. */
 export const drawn = ({ span, attempts }: RunTree): string =>
   [
     line(0, span, ['outcome']),

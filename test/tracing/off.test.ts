@@ -12,10 +12,12 @@ const TRACE = {
   traceparent: '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01',
   tracestate: 'vendor=opaque',
 };
-/** But for the bare interface, which `prom-client` brings with it. */
+/** Excludes the bare API package, which `prom-client` depends on. */
 const OF_TRACING = /node_modules\/@opentelemetry\/(?!api\/)|\/src\/tracing\/tracing\./;
 
-/** One answer by a process of its own. What it has loaded, as V8 knows it, and what its provider was sent. */
+/**
+ * Gets one answer from a new process. Returns the modules that it loaded, according to V8, and the provider's requests.
+ */
 async function answerOnce(environment: Record<string, string> = {}) {
   const provider = await startProvider({ scripts: { '*': { parts: [{ text: 'Twice a day.' }] } } });
   onTestFinished(() => provider.close());
@@ -49,6 +51,6 @@ test('with tracing it is', async () => {
   const { loaded, sent } = await answerOnce({ OTEL_EXPORTER_OTLP_ENDPOINT: receiver.url });
   expect(loaded.filter((url) => OF_TRACING.test(url))).not.toEqual([]);
   expect(sent?.traceparent).not.toBe(TRACE.traceparent);
-  // The last of it, at the end of the process.
+  // The process exports its last spans when it ends.
   expect(new Set(receiver.spans.map(({ kind }) => kind))).toEqual(new Set(['client', 'server']));
 });

@@ -1,4 +1,4 @@
-/** What the receiver has understood, in the JSON of OTLP. */
+/** The receiver's view of the traces, in OTLP's JSON. */
 export interface ExportedTraces {
   readonly resourceSpans: readonly {
     readonly resource: { readonly attributes?: readonly KeyValue[] };
@@ -41,7 +41,7 @@ interface Value {
 type Attribute = string | number | boolean | undefined | readonly Attribute[];
 export type AttributeMap = Readonly<Record<string, Attribute>>;
 
-/** A span in the words of this test. */
+/** A span in the terms of these tests. */
 export interface ReceivedSpan {
   readonly traceId: string;
   readonly spanId: string;

@@ -22,7 +22,7 @@ const LINES = {
   lost: 'traces cannot be exported: dropping them',
   back: 'traces are exported again',
 };
-/** So that a test need not wait for what takes ten seconds otherwise. */
+/** Shortens the default of ten seconds. */
 const PATIENCE = { OTEL_EXPORTER_OTLP_TIMEOUT: '300' };
 
 async function receiver(manner: Manner): Promise<PoorReceiver> {
@@ -69,7 +69,7 @@ describe('a replica works as ever', () => {
       if (manner !== 'dripping') await until(lines, LINES.lost);
       await ask(api);
       child.kill('SIGTERM');
-      // The flush is bounded: a receiver that never answers does not keep a replica.
+      // The flush is bounded, so a receiver that never answers can't keep a replica alive.
       expect(await exit).toEqual([0, null]);
       expect(told(lines, LINES.lost)).toBeLessThanOrEqual(1);
       expect(told(lines, LINES.back)).toBe(0);

@@ -4,16 +4,16 @@ import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { type ExportedTraces, type ReceivedSpan, spansIn } from './otlp.ts';
 
-/** `silent`: takes everything and never answers. `dripping`: answers without ever coming to an end. */
+/** `silent`: accepts everything and never answers. `dripping`: sends an answer that never ends. */
 export type Manner = 'taking' | 'unavailable' | 'refusing' | 'silent' | 'dripping';
 
 const STATUS: Readonly<Partial<Record<Manner, number>>> = { unavailable: 503, refusing: 400 };
 const DRIP_MS = 20;
 
-/** A receiver of traces that does not do its part. */
+/** A defective receiver of traces. */
 export class PoorReceiver {
   manner: Manner;
-  /** Of all requests, answered or not. */
+  /** From all requests, answered or not. */
   readonly spans: ReceivedSpan[] = [];
   requests = 0;
   readonly #server: Server;
@@ -35,7 +35,7 @@ export class PoorReceiver {
     return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
   }
 
-  /** Resolves when that many requests have come. */
+  /** Resolves once this many requests have arrived. */
   async asked(count: number): Promise<void> {
     while (this.requests < count) await once(this.#arrivals, 'request');
   }

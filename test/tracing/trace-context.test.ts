@@ -7,7 +7,7 @@ const SPAN = 'b7ad6b7169203331';
 test.each([
   ['01', 1],
   ['00', 0],
-  // Level 2 of the standard has a second flag, of which the first says nothing.
+  // Level 2 of the standard adds a second flag, which level 1 doesn't define.
   ['03', 1],
   ['02', 0],
 ])('flags %s', (flags, traceFlags) => {

@@ -73,7 +73,7 @@ describe('a run that stays here', () => {
     const tools = [{ type: 'function', function: TIDES }];
     const request = streamRequest(modelOf('vllm'), question, { tools });
     const response = await post(deployment.holdfast.url, request, headers);
-    // Cut off, it is an answer, too.
+    // An interrupted body is an answer, too.
     const body = await response.text().catch(() => '');
     const run = String(response.headers.get('holdfast-run-id'));
     const [tree] = await to.runs(run);
@@ -140,7 +140,7 @@ describe('a run that stays here', () => {
   });
 
   test('and is given up', async (context) => {
-    // Attempts are counted from the last one that brought something: the others are refused before they do.
+    // Attempts count from the last one that delivered content; these faults refuse all others before any content.
     const refused: Fault = { kind: 'reset', at: { before_headers: true } };
     const faults = [CUT, ...Array.from({ length: MAX_ATTEMPTS }, () => refused)];
     const asked = await ask(collectorOf(context), 'given up', plan([TEXT], faults));
@@ -180,7 +180,7 @@ describe('a run that stays here', () => {
     const run = String(response.headers.get('holdfast-run-id'));
     const [sent] = deployment.requests('unsampled');
     expect(sent?.headers.traceparent).toMatch(new RegExp(`^${unsampled.slice(0, 35)}-[\\da-f]{16}-00$`));
-    // What was sent after it has come, and it has not.
+    // This later run's span has arrived, so the unsampled run would have arrived, too.
     await ask(to, 'after it', plan([TEXT]));
     expect(to.written).not.toContain(run);
   });
@@ -226,7 +226,7 @@ describe('a run that is taken over', () => {
   });
   afterAll(() => deployment?.close());
 
-  /** Has the answer begun by one replica, which is then told to go, and finished by another. */
+  /** Lets one replica begin the answer, stops it, and lets another one finish the answer. */
   async function takeOver(from: number, question: string, signal: NodeJS.Signals): Promise<string> {
     const [first, second] = deployment.replicas.slice(from);
     if (!first || !second) throw new Error('there are not enough replicas');

@@ -10,7 +10,7 @@ import type { RunId } from '../../../src/checkpoint/store.ts';
 import { COMPLETE, newRunId, OWNER, SEALING_KEY, SMALL_RUN, temporaryDirectory } from '../fixtures.ts';
 import { Peer } from './file-peer.ts';
 
-/** How a run came to be, and whether it is finished. */
+/** How to create a run, and whether it is finished. */
 export interface History {
   readonly finished: boolean;
   make(store: FileStore, run: RunId): Promise<void>;
@@ -67,12 +67,12 @@ export function open(dir: string, seal: Seal | undefined, errors?: Error[]): Fil
 /** The first segment of a directory. */
 export const segmentIn = (dir: string): string => join(dir, segmentName(1));
 
-/** The lines of one run that are in a segment, in order, and where they begin. */
+/** A line of the run in a segment, with its position in bytes. */
 export interface RunLine {
-  /** Its kind, see `frame.ts`. */
+  /** See `frame.ts`. */
   readonly kind: string;
   readonly start: number;
-  /** Behind the newline. */
+  /** After the newline. */
   readonly end: number;
 }
 
@@ -87,7 +87,7 @@ export function linesOf(segment: Buffer, run: RunId): readonly RunLine[] {
   return lines;
 }
 
-/** The log with a run that nobody holds any more, to be damaged again and again. */
+/** A log with a run that has no holder, to be damaged repeatedly. */
 export class Damaged {
   readonly run: RunId;
   readonly segment: Buffer;
@@ -104,7 +104,7 @@ export class Damaged {
     this.#seal = seal;
   }
 
-  /** Reads the run as a process would that starts with this log; undefined when it knows no such run. */
+  /** Reads the run as a process does that starts with this log; undefined if the run is unknown. */
   read(
     changed: Buffer,
     from = 0,
@@ -121,24 +121,27 @@ export class Damaged {
     };
   }
 
-  /** Reads it as a process would that had read the log before it was changed: it has places of the same length. */
+  /**
+   * Reads the run as a process does that read the log before the change. It knows the old positions, so the length must
+   * stay the same.
+   */
   readLater(changed: Buffer): Interpretation {
     const lines = Buffer.concat(this.lines.map(({ start, end }) => changed.subarray(start, end)));
     const ended = this.finished ? { ended_at_ms: 1 } : {};
     return interpretRun(this.run, { lines, ...ended, holder: { state: 'lost' } }, this.#seal);
   }
 
-  /** What has to hold whatever was changed. Returns how many records are left. */
+  /** Checks what has to hold after any change. Returns the number of records left. */
   expectPrefix({ stored, damage }: Interpretation): number {
     if (!stored) {
-      // Not even its owner can be told.
+      // Without its opening line, even the owner of the run is unknown.
       expect(damage).toEqual({ record: 0, seq: 0, reason: 'the opening line cannot be read' });
       return 0;
     }
     const count = stored.records.length;
     expect(stored.records).toEqual(SMALL_RUN.slice(0, count));
     expect(stored.seq).toBe(stored.records.at(-1)?.seq ?? 0);
-    // The call is settled by the last record.
+    // The last record closes the call.
     const settled = foldJournal(stored.records).tool_calls.filter(({ closed }) => closed);
     expect(settled).toHaveLength(count === SMALL_RUN.length ? 1 : 0);
     expect(stored.damage).toBe(damage);
@@ -150,7 +153,7 @@ export class Damaged {
 
 const made = new Map<string, Promise<{ readonly run: RunId; readonly segment: Buffer }>>();
 
-/** A run that was made as its history says, the same for every test that wants it. */
+/** Returns a run made as its history says; all tests share it. */
 export async function damagedOf(name: string, seal_name: string): Promise<Damaged> {
   const key = `${name}, ${seal_name}`;
   const history = HISTORIES[name] as History;

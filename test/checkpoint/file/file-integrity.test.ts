@@ -19,14 +19,14 @@ const CASES = Object.keys(HISTORIES).flatMap((history) =>
   Object.keys(SEALS).map((seal) => [history, seal] as const),
 );
 
-/** The segment with the lines of the run in another order; a line may be left out, or be there twice. */
+/** The segment with the run's lines in this order; a line may be missing or occur twice. */
 function reordered({ segment, lines }: Damaged, order: readonly number[]): Buffer {
   const [first, last] = [lines[0], lines.at(-1)];
   const parts = order.map((at) => segment.subarray(lines[at]?.start, lines[at]?.end));
   return Buffer.concat([segment.subarray(0, first?.start), ...parts, segment.subarray(last?.end)]);
 }
 
-/** A bit of the byte at `place` is another one. */
+/** The segment with one bit of the byte at `place` flipped. */
 function flipped(segment: Buffer, place: number): Buffer {
   const changed = Buffer.from(segment);
   changed.writeUInt8(segment.readUInt8(place) ^ (1 << (place % 8)), place);
@@ -71,10 +71,10 @@ describe.each(CASES)('%s, %s', (name, seal) => {
     for (const { kind, start, end } of damaged.lines) {
       for (let place = start; place < end; place += 5 + (place % 5)) {
         const from = place % 2 === 0 ? 0 : 1 + (place % 7);
-        // The last line of the log may be one that is not whole yet.
+        // The last line of the log may legitimately be incomplete.
         if (place === damaged.segment.length - 1) continue;
         const { found, errors } = damaged.read(flipped(damaged.segment, place), from);
-        // A newline that is damaged takes nothing from the line before it.
+        // Damage to a newline doesn't affect the line before it.
         const isNoticed = !found || found.damage !== undefined || errors.length > 0;
         if (kind !== 'i' && place < end - 1)
           expect([isNoticed, kind, place - start]).toEqual([true, kind, place - start]);
@@ -123,7 +123,7 @@ describe.each(CASES)('%s, %s', (name, seal) => {
 });
 
 describe('the reason', () => {
-  // The entry in the index is among the lines, behind the first record.
+  // The lines include the index entry, which follows the first record.
   test.each<[string, number[], number, string]>([
     [
       'a record was deleted',

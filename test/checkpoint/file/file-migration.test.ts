@@ -19,7 +19,7 @@ import { segmentIn } from './damaged-run.ts';
 const HUNDRED_YEARS_MS = 3_155_760_000_000;
 const SECRET = 'a secret of the deployment';
 const NOTE = { kind: 'thread', name: 'a thread' } as const;
-/** In both segments in `before-proofs`, as the last version without proofs has written them. */
+/** Both segments in `before-proofs` contain these runs, as written by the last version without proofs. */
 const [FINISHED, UNDER_WAY] = ['run_AAAAAAAAAAAAAAAAAAAAAA', 'run_BBBBBBBBBBBBBBBBBBBBBB'] as const;
 const TEXT = 'Grüße 🙂, world';
 
@@ -79,7 +79,7 @@ describe.each(Object.entries(SEALS))('a %s directory from before there were proo
     await store.close();
     const after = openIn(dir, sealed(false)).store;
     expect(await after.read(fresh.run, OWNER, 0)).toMatchObject({ records: [HEADER_RECORD] });
-    // By its takeover it has not become proven.
+    // The takeover has not made the older records authentic.
     expect(await after.read(UNDER_WAY, OWNER, 0)).toBeNull();
   });
 

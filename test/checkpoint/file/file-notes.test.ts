@@ -20,7 +20,7 @@ const extend = (peer: Peer, expires_at_ms: number) => peer.call('extend_note', {
 const get = (peer: Peer) => peer.call('get_note', { digest });
 const take = (peer: Peer) => peer.call('take_note', { digest });
 
-/** Does something to a note while another process does something else, at every moment in turn. */
+/** Runs one process's work on a note, interrupted by another process at each possible moment in turn. */
 function interrupt(
   prepare: (peer: Peer) => void,
   work: (peer: Peer) => unknown,
@@ -154,7 +154,7 @@ test('a note is read while another process copies it and removes its segment, at
       work,
       (peer) => peer.directory.keep(),
       (answer, _, peer) => {
-        // A claim that was overtaken by the copy is tried again by its caller.
+        // If the copy overtakes a claim, the caller tries it again.
         expect(answer === result || (result === 'new' && answer === 'old')).toBe(true);
         expect(get(peer)).toBe(answer === result ? left : 'old');
       },
@@ -162,7 +162,7 @@ test('a note is read while another process copies it and removes its segment, at
   }
 });
 
-/** Notes that are over, until there is another segment. */
+/** Writes expired notes until a new segment begins. */
 function fill(peer: Peer): void {
   const text = 'x'.repeat(16_000);
   while (peer.directory.log.segment === 1)

@@ -9,7 +9,7 @@ import { Peer } from './file-peer.ts';
 const LEASE_MS = 3000;
 const REPLICA = 'ab12';
 
-/** A directory in which one replica holds runs, and another one looks for orphans. */
+/** A directory in which one replica holds runs while another one looks for orphans. */
 class Situation {
   readonly dir = temporaryDirectory();
   readonly holder: Peer;
@@ -33,7 +33,7 @@ class Situation {
     this.beat(0);
   }
 
-  /** The replica's last sign of life was so long ago. */
+  /** Sets the replica's last heartbeat to this long ago. */
   beat(silent_ms: number): void {
     const path = join(this.dir, `replica-${REPLICA}.alive`);
     if (!node_fs.existsSync(path)) node_fs.writeFileSync(path, '');
@@ -102,7 +102,7 @@ test('orphans are remembered without being read again', () => {
   expect(situation.find()).toHaveProperty('size', 20);
   situation.calls.length = 0;
   expect(situation.find()).toHaveProperty('size', 20);
-  // The log is looked at once, and so are the signs of life of a replica, however many runs it had.
+  // The search checks the log once, and the heartbeat once per replica, however many runs it holds.
   expect(situation.calls).toEqual(['statSync', 'statSync']);
 });
 

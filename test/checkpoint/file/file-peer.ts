@@ -24,7 +24,7 @@ export interface PeerOptions {
   readonly onError?: (error: Error) => void;
 }
 
-/** One process that shares a directory with others, and one run that it has to do with. */
+/** One process that shares a directory with others, and its run. */
 export class Peer {
   readonly directory: RunDirectory;
   readonly run: RunId;
@@ -49,27 +49,27 @@ export class Peer {
     onTestFinished(() => this.directory.close());
   }
 
-  /** Throws a refusal. For what need not wait for the disk. */
+  /** Performs a request that need not wait for the disk. Throws a refusal. */
   call<Kind extends RequestKind>(kind: Kind, request: RequestOf<Kind>): AnswerTo<Kind> {
     const [reply] = this.directory.perform([{ kind, id: 1, request }]);
     if (reply instanceof Promise) throw new Error('the answer has to wait for the disk');
     return answerOf(reply);
   }
 
-  /** Rejects with a refusal. */
+  /** Performs a request that may wait for the disk. Rejects with a refusal. */
   async callLate<Kind extends RequestKind>(kind: Kind, request: RequestOf<Kind>): Promise<AnswerTo<Kind>> {
     const [reply] = this.directory.perform([{ kind, id: 1, request }]);
     return answerOf(await reply);
   }
 
-  /** `after`: the epoch to follow. */
+  /** `after`: the epoch that the new one follows. */
   acquire(after = 0): this {
     this.seq = this.call('acquire', { run: this.run, owner: OWNER, after }).seq;
     this.epoch = after + 1;
     return this;
   }
 
-  /** Appends one event that says `word`, after the header when there is none yet. */
+  /** Appends one event that says `word`, preceded by the header if the run has none yet. */
   append(word: string): Refusal | undefined {
     const records: JournalRecord[] =
       this.seq < 0 ? [HEADER_RECORD, textRecord(0, word)] : [textRecord(this.seq, word)];
@@ -97,7 +97,7 @@ export class Peer {
   }
 }
 
-/** The run as any process would read it that has just started. */
+/** Reads the run as a newly started process does. */
 export function readRun(dir: string, run: RunId): RunImage {
   const found = new Peer(dir, run).call('read', { run });
   if (!found) throw new Error('the run is unknown');

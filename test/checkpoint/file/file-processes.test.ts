@@ -49,7 +49,7 @@ function openIn(dir: string): FileStore {
   return store;
 }
 
-/** A run that another process has begun, and holds. */
+/** Starts a run in another process, which holds it. */
 async function beginElsewhere(): Promise<{ store: FileStore; replica: Replica; run: RunId }> {
   const dir = temporaryDirectory();
   const store = openIn(dir);
@@ -93,7 +93,7 @@ test('of several processes that race for an orphan exactly one gets it', async (
       expect(textOf(stored?.records ?? [])).toMatch(/^a<\d+>$/);
     }
   }
-  // Otherwise they did not race.
+  // Otherwise the processes didn't race.
   for (const count of wins) expect(count).toBeGreaterThan(0);
 }, 15_000);
 

@@ -51,7 +51,7 @@ const readWhole = async (store: FileStore, run: RunId): Promise<StoredRun> => {
   return stored;
 };
 
-/** Several stores in one directory are to each other what several processes are: each has its own thread and memory. */
+/** Opens several stores in one directory. Each has its own thread and memory, so they stand for separate processes. */
 function openSeveral(count: number): FileStore[] {
   const dir = temporaryDirectory();
   return Array.from({ length: count }, () => openIn(dir));
@@ -201,7 +201,7 @@ describe('fencing between processes', () => {
         const run = newRunId();
         const leases = [await stores[0]?.acquire(run, OWNER)];
         const acknowledged: string[] = [];
-        // Every turn is begun at once, so that the claims and appends of the three overlap in every way.
+        // All turns start at once, so that the claims and appends of the three stores overlap in every way.
         const work = turns.map(async (who, turn) => {
           const store = stores[who] as FileStore;
           const held = leases[who];
@@ -213,7 +213,7 @@ describe('fencing between processes', () => {
           const { seq } = await readWhole(store, run);
           const word = `<${turn}>`;
           const records = seq === 0 ? [HEADER_RECORD, textRecord(0, word)] : [textRecord(seq, word)];
-          // A store that knows the event already skips it and says how far it is.
+          // A store that already has the event skips it and returns its position.
           if ((await store.append(held, records)) === seq + 1) acknowledged[seq] ??= word;
         });
         for (const result of await Promise.allSettled(work)) {
@@ -294,7 +294,7 @@ describe('a directory that cannot be used', () => {
   test('does not hide behind a directory of the same name', async () => {
     const dir = temporaryDirectory();
     const store = openIn(dir);
-    // Before the thread has come up.
+    // Before the thread has started.
     mkdirSync(join(dir, segmentName(1)));
     await expect(store.acquire(newRunId(), OWNER)).rejects.toThrow('EISDIR');
   });
@@ -303,7 +303,7 @@ describe('a directory that cannot be used', () => {
 test('a store whose writing thread died refuses everything, and says so when it is checked', async () => {
   const dir = temporaryDirectory();
   const store = openIn(dir);
-  // Before the thread has come up: it finds nothing to open.
+  // Before the thread has started, so it finds no directory to open.
   rmSync(dir, { recursive: true });
   await expect(store.acquire(newRunId(), OWNER)).rejects.toThrow('ENOENT');
   await expect(store.check()).rejects.toThrow('ENOENT');

@@ -5,7 +5,10 @@ import { COMPLETE, newRunId, temporaryDirectory, textOf } from '../fixtures.ts';
 import { Peer, readRun, refusalOf } from './file-peer.ts';
 import { InterruptedFileSystem } from './interrupted-file-system.ts';
 
-/** Runs `scenario` with an interruption before its first call, its second, …, until it says that none happened. */
+/**
+ * Runs `scenario` with an interruption before its first call, its second, and so on, until it reports that none
+ * happened.
+ */
 async function atEveryCall(scenario: (at_call: number) => Promise<boolean>): Promise<void> {
   let at_call = 1;
   while (await scenario(at_call)) at_call++;
@@ -58,7 +61,7 @@ describe('a takeover at any moment', () => {
       const image = readRun(dir, run);
       expect(image.end).toEqual(taken ? undefined : COMPLETE);
       expect(textOf(image.records)).toBe(taken ? 'aB' : 'a');
-      // Stale is right for a finish that somebody else completed: the store looks whether that is so.
+      // A finish is rightly stale if another process completed it; the store then checks whether that is so.
       if (refusal) expect(refusal).toMatchObject({ code: 'stale' });
       if (taken) expect(refusal).toBeDefined();
       return true;
@@ -182,7 +185,7 @@ describe('a takeover at any moment', () => {
 });
 
 describe('a process that dies between any two of its calls', () => {
-  /** Does `work` with a file system that fails for ever from some call on, at every call in turn. */
+  /** Runs `work` on a file system that fails permanently from some call on, for each call in turn. */
   async function dieAtEveryCall(
     prepare: (dir: string, run: RunId) => void,
     work: (peer: Peer) => Promise<void> | void,

@@ -1,11 +1,11 @@
 import * as node_fs from 'node:fs';
 import type { FileSystem } from '../../../src/checkpoint/file/private-directory.ts';
 
-/** A file system in which something else happens right before one of the calls made while it is `armed`. */
+/** A file system that runs `interrupt` immediately before one of the calls made while it is `armed`. */
 export class InterruptedFileSystem {
   armed: boolean = false;
   interrupted: boolean = false;
-  /** Every later call is interrupted too. */
+  /** Also interrupts every later call. */
   forever: boolean = false;
   #calls = 0;
   readonly fs: FileSystem;

@@ -9,7 +9,7 @@ import { OWNER, temporaryDirectory, textOf, textRecord } from '../fixtures.ts';
 import { INTERVAL_MS, type KilledWriterReport, wordAt } from './killed-writer-report.ts';
 
 const WRITER = join(import.meta.dirname, 'killed-writer.ts');
-/** The interval, and what a busy machine may add to it. */
+/** The interval, plus an allowance for a busy machine. */
 const LOSS_WINDOW_MS = INTERVAL_MS + 450;
 
 function startWriter(dir: string): { child: ChildProcess; reports: KilledWriterReport[] } {
@@ -57,7 +57,7 @@ test('a killed process loses no more than the last moments of any run, and nothi
           expect(textOf(stored.records)).toBe(
             Array.from({ length: stored.seq }, (_, seq) => wordAt(seq)).join(''),
           );
-          // Its successor goes on from there.
+          // The successor continues from there.
           const lease = await store.acquire(run, OWNER, 1);
           expect(lease.epoch).toBe(2);
           if (stored.seq > 0)

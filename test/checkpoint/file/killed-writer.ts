@@ -1,4 +1,5 @@
-// A process that journals many runs at full speed until it is killed. Started by kill.test.ts with the directory.
+// A process that journals many runs at full speed until it is killed. Started by kill.test.ts, with the directory as
+// its argument.
 import { CheckpointScheduler } from '../../../src/checkpoint/checkpoint-scheduler.ts';
 import { FileStore } from '../../../src/checkpoint/file/file-store.ts';
 import { JournalWriter } from '../../../src/checkpoint/journal-writer.ts';

@@ -1,4 +1,5 @@
-// A process that uses a shared directory as it is told to. Started by file-processes.test.ts with the directory.
+// A process that performs the calls it receives on a shared directory. Started by file-processes.test.ts, with the
+// directory as its argument.
 import { FileStore } from '../../../src/checkpoint/file/file-store.ts';
 import type { Lease, RunId } from '../../../src/checkpoint/store.ts';
 import { HEADER_RECORD, OWNER, textRecord } from '../fixtures.ts';

@@ -17,7 +17,7 @@ const record = (epoch: number, content: JournalRecord) =>
 const FIRST = [claim(1, -1), record(1, HEADER_RECORD)];
 const SECOND = [claim(2, 0), record(2, textRecord(0, 'x', 'y', 'z'))];
 const THIRD = [claim(3, 3), record(3, textRecord(3, '!'))];
-/** What the first epoch still wrote when the second had begun: it counts for nothing where it stands. */
+/** A record that the first epoch wrote after the second had begun; readers must ignore it there. */
 const LATE = record(1, textRecord(0, 'a', 'b', 'c'));
 
 const read = (lines: readonly string[]) => decodeRun(Buffer.from(lines.join('')), run, seal);

@@ -1,4 +1,4 @@
-// A process that journals runs until it is killed. Started by torture.test.ts with the directory.
+// A process that journals runs until it is killed. Started by torture.test.ts, with the directory as its argument.
 import { CheckpointScheduler } from '../../../src/checkpoint/checkpoint-scheduler.ts';
 import { FileStore } from '../../../src/checkpoint/file/file-store.ts';
 import { JournalWriter } from '../../../src/checkpoint/journal-writer.ts';
@@ -6,11 +6,11 @@ import { systemTime } from '../../../src/lib/time.ts';
 import { HEADER, newRunId, OWNER, textEvent } from '../fixtures.ts';
 import { INTERVAL_MS, type KilledWriterReport, wordAt } from './killed-writer-report.ts';
 
-/** Two of these processes have fifty runs open. */
+/** Two of these processes together have fifty open runs. */
 const RUNS = 25;
 const SEGMENT_BYTES = 512 * 1024;
 const EVENT_EVERY_MS = 3;
-/** A run ends after so many events, and another one begins. */
+/** A run ends after this many events, and the next one begins. */
 const EVENTS_MAX = 400;
 
 const [dir = ''] = process.argv.slice(2);

@@ -14,9 +14,9 @@ const WRITER = join(import.meta.dirname, 'torture-writer.ts');
 const SEED = seedOr(20_261_123);
 const KILLS = Number(process.env.HOLDFAST_KILLS ?? 3);
 const LIFETIME_MS_MAX = 600;
-/** The interval, and what a busy machine may add to it. */
+/** The interval, plus an allowance for a busy machine. */
 const LOSS_WINDOW_MS = INTERVAL_MS + 1450;
-/** Kills after which a process that has seen nothing yet reads all there is. */
+/** After this many kills, a new process reads the whole log. */
 const FRESH_EVERY = 10;
 const SETTINGS = { fsync: 'never', ttl_ms: 3_600_000, lease_ms: 3000 } as const;
 
@@ -59,7 +59,7 @@ async function read(store: FileStore, run: RunId): Promise<StoredRun> {
   if (!stored) throw new Error(`${run} cannot be read`);
   expect(stored).not.toHaveProperty('damage');
   const expected = Array.from({ length: stored.seq }, (_, seq) => wordAt(seq)).join('');
-  // What is added to a run of a dead process is no word.
+  // The test appends an `x`, not a word, to the runs of a dead process.
   expect(textOf(stored.records).replace(/x$/, '')).toBe(
     stored.status === 'recovered_from_partial'
       ? expected.slice(0, expected.lastIndexOf(wordAt(stored.seq - 1)))

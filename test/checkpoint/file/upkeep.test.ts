@@ -14,7 +14,7 @@ const HOUR_MS = 3_600_000;
 const LEASE_MS = 3000;
 const REPLICA = 'ab12';
 
-/** A replica whose clock can be moved, and that gives signs of life only as it is told. */
+/** A replica with a fake clock that sends heartbeats only on request. */
 function open(dir: string, options: PeerOptions = {}): Peer {
   vi.useFakeTimers({ toFake: ['Date'] });
   onTestFinished(() => {
@@ -106,7 +106,7 @@ test('signs of life that dead processes leave behind are removed, and nothing el
   expect(readdirSync(dir).sort()).toEqual([segmentName(1), 'replica-01.alive', 'secret']);
 });
 
-/** Finished runs that fill some segments. */
+/** Finishes runs until they fill this many segments. */
 async function fill(peer: Peer, segments: number): Promise<RunId[]> {
   const runs: RunId[] = [];
   const last = peer.directory.log.segment + segments;

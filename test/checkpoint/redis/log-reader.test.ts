@@ -43,7 +43,7 @@ describe.each(Object.entries(SEALS))('a log %s', (_, sealed) => {
     { seq: 0, mark: '2e' },
     { seq: 3, mark: '3e' },
   ];
-  // Epoch 2 goes back behind what epoch 1 has said, and says as many events.
+  // Epoch 2 starts before what epoch 1 said, and says as many events.
   const first = [opening(1, -1, []), record(1, HEADER_RECORD), record(1, textRecord(0, 'a', 'b', 'c'))];
   const second = [opening(2, 0, takeovers.slice(0, 1)), record(2, textRecord(0, 'x', 'y', 'z'))];
   const third = [

@@ -10,7 +10,7 @@ import { COMPLETE, HEADER_RECORD, newRunId, OWNER, SMALL_RUN, STRANGER, textReco
 
 vi.setConfig({ testTimeout: 60_000 });
 
-/** The id of an entry, and names and values of its fields in turn. */
+/** The id of an entry, and its alternating field names and values. */
 type Entry = readonly [id: string, fields: readonly Buffer[]];
 
 const LINE = 1;
@@ -29,7 +29,7 @@ function describeDamage(path: string): void {
 
   const keyOf = (run: RunId) => `holdfast:{${run}}:log`;
 
-  /** The records of SMALL_RUN under two leases, and the end. */
+  /** Stores the records of SMALL_RUN under two leases, and the end. */
   async function storedLog(observed: ObservedStore) {
     const { store } = observed;
     const run = newRunId();
@@ -59,7 +59,7 @@ function describeDamage(path: string): void {
     for (const [error] of (await pipeline.exec()) ?? []) if (error) throw error;
   }
 
-  /** Whatever was done to the log: nothing that is read was not said, and nothing cut off passes for complete. */
+  /** After any damage, a read returns only what was said, and nothing truncated passes for complete. */
   async function expectSoundPrefix(observed: ObservedStore, run: RunId): Promise<StoredRun | null> {
     const { store, damages } = observed;
     const told = damages.length;
@@ -88,7 +88,7 @@ function describeDamage(path: string): void {
     const { run, entries } = await storedLog(observed);
     for (const [position, [id, fields]] of entries.entries()) {
       const line = fields[LINE] as Buffer;
-      // The newline at the end of a line means nothing.
+      // The newline at the end of a line carries no meaning.
       for (let offset = 0; offset < line.length - 1; offset++) {
         const damaged = Buffer.from(line);
         damaged[offset] = (damaged[offset] as number) ^ (1 << (offset % 8));
@@ -107,7 +107,8 @@ function describeDamage(path: string): void {
     for (const position of entries.keys()) {
       await replace(run, entries.toSpliced(position, 1));
       const stored = await expectSoundPrefix(observed, run);
-      // Without its second opening, the run says all the same; without its end, it is not over.
+      // Without its second opening, the run still has all its records; without its end, it still has them but isn't
+      // finished.
       const isWhole = stored?.records.length === SMALL_RUN.length;
       expect([position, isWhole]).toEqual([position, position === 4 || position === 6 || position === 0]);
     }
@@ -143,7 +144,7 @@ function describeDamage(path: string): void {
     expect(await observed.store.read(run, OWNER, 0)).toBeNull();
   });
 
-  /** A running log of which one entry is damaged. */
+  /** A running log with one damaged entry. */
   async function damagedLog(observed: ObservedStore, position: number) {
     const { run, entries } = await storedLog(observed);
     const damage = async (at: number) => {
@@ -169,13 +170,13 @@ function describeDamage(path: string): void {
     for (let reading = 0; reading < 5; reading++)
       expect(await store.read(run, OWNER, 7)).toMatchObject({ seq: 0 });
     expect(damages).toHaveLength(2);
-    // The holder of the run continues, and knows nothing of it.
+    // The holder of the run continues, unaware of the damage.
     for (let seq = 8; seq < 13; seq++) {
       await server.admin.xadd(keyOf(run), `2-${seq + 1}`, 'l', encodeRecord(textRecord(seq - 1, 'x')));
       expect((await store.read(run, OWNER, 7))?.damage?.reason).toContain(`discarded: events 4 to ${seq}`);
     }
     expect(damages).toHaveLength(2);
-    // Another replica has not told yet.
+    // Another replica has not reported the damage yet.
     const other = await ObservedStore.open(server.url);
     for (let reading = 0; reading < 5; reading++) await other.store.read(run, OWNER, 0);
     expect(other.damages).toHaveLength(1);

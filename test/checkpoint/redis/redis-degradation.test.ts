@@ -16,9 +16,9 @@ import { follow, RedisSentinel } from '../../redis/redis-sentinel.ts';
 import { RedisServer } from '../../redis/redis-server.ts';
 import { COMPLETE, HEADER_RECORD, newRunId, OWNER, textRecord } from '../fixtures.ts';
 
-/** A replica that keeps nothing of what it has written, as of a long answer it does not keep the beginning. */
+/** A replica that keeps nothing it has written, as if it had already dropped the beginning of a long answer. */
 const NOTHING_KEPT = { rewritable_bytes: 0 };
-/** How long the server hangs that is slow and not gone. */
+/** How long a slow server hangs that isn't gone. */
 const HANGS_MS = 1700;
 
 vi.setConfig({ testTimeout: 60_000 });
@@ -43,7 +43,7 @@ function describeDegradation(binary: string): void {
     return { server, observed, journal };
   }
 
-  /** A failover forgets `cd`, after which `ef` is recorded. */
+  /** A failover loses `cd`; the journal records `ef` after that. */
   async function loseTail(settings: Settings) {
     const sentinel = await RedisSentinel.start(binary);
     onTestFinished(() => sentinel.stop());
@@ -63,7 +63,7 @@ function describeDegradation(binary: string): void {
   const untilBack = ({ store }: ObservedStore): Promise<void> =>
     vi.waitFor(() => store.check(), { timeout: 10_000, interval: 10 });
 
-  /** The journal continues as if nothing had happened, and so does the store. */
+  /** The journal and the store continue as if nothing had happened. */
   async function expectAllIsWell(observed: ObservedStore, journal: ObservedJournal): Promise<void> {
     await observed.untilRecovered();
     journal.record('after');
@@ -192,7 +192,7 @@ function describeDegradation(binary: string): void {
     await journal.untilDegraded();
     await observed.expectNothingWorks(journal.lease, /timed out|timeout|the connection was lost/i);
     await observed.untilOutage();
-    // By now its connection was given up as well.
+    // By now the client has given up this connection, too.
     await observed.expectNothingWorks(journal.lease, /timed out|timeout|the connection was lost/i);
     server.resume();
     await expectAllIsWell(observed, journal);
@@ -285,7 +285,7 @@ function describeDegradation(binary: string): void {
       expect(await observed.failure(() => store.finish(lease, COMPLETE))).toBeInstanceOf(JournalGapError);
       expect(await observed.text(lease)).toBe('ab');
     }
-    // The client has the rest, so that another replica can store it again.
+    // The client has the rest, so another replica can store it again.
     const other = await ObservedStore.open(server.url);
     const next = await other.store.acquire(cut.run, OWNER, 1);
     expect(await other.store.append(next, [textRecord(2, 'c', 'd')])).toBe(4);
@@ -294,7 +294,7 @@ function describeDegradation(binary: string): void {
     expect(await observed.failure(() => store.append(cut, [textRecord(3, 'd')]))).toBeInstanceOf(
       StaleLeaseError,
     );
-    // What is left of a run may be sealed as anything but complete.
+    // What is left of a run may end with any status except complete.
     await store.finish(ended, { status: 'recovered_from_partial', at_ms: 1 });
     expect(await observed.read(ended)).toMatchObject({ status: 'recovered_from_partial', seq: 2 });
     expect(observed.damages).toEqual([]);
@@ -436,7 +436,7 @@ function describeDegradation(binary: string): void {
   });
 }
 
-/** The id of a run whose journal a node of the cluster holds. */
+/** A run whose journal is stored on this node of the cluster. */
 async function runAt(cluster: RedisCluster, node: RedisServer): Promise<RunId> {
   for (;;) {
     const run = newRunId();

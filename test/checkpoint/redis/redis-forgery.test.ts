@@ -82,7 +82,7 @@ function describeForgeries(path: string) {
       await first.store.close();
       const forgery = forge(scene);
       await replace(forgery.run, forgery.entries);
-      // Another replica: it has found nothing sound yet.
+      // A new replica, which has not read a sound version yet.
       const { store } = await ObservedStore.open(server.url, { seal });
       expect(await believed(store, scene, forgery)).toBeUndefined();
     });

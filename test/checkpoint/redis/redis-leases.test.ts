@@ -53,13 +53,13 @@ function describeReturning(path: string): void {
     return Promise.all(fresh.map(async (lease) => (await leases.open(lease, '', after)) ?? lease));
   }
 
-  /** Redis is full when they are to be given back, one after the other. */
+  /** Tries to release the leases, one after the other, while Redis is out of memory. */
   async function failToRelease(leases: RedisLeases, held: readonly Lease[]): Promise<void> {
     await letMemory('1');
     for (const lease of held) await expect(leases.release(lease)).rejects.toThrow('OOM');
   }
 
-  /** What is stored for the run is nothing that a script could work on, until it is put back. */
+  /** Replaces the run's log with a value that no script can work on; the returned function restores it. */
   async function putAside({ run }: Lease): Promise<() => Promise<unknown>> {
     const aside = `aside:${run}`;
     await server.admin.rename(logKey(run), aside);
@@ -72,7 +72,7 @@ function describeReturning(path: string): void {
   const released = async (held: readonly Lease[]): Promise<number> =>
     (await Promise.all(held.map(isReleased))).filter(Boolean).length;
 
-  /** Whether it was tried to give the lease back since the last time this was asked. */
+  /** Whether a release of the lease was attempted since the last call. */
   const wasTried = async ({ run }: Lease): Promise<boolean> =>
     (await server.admin.srem(runsKey(releasedList(run)), `${run}:2`)) === 1;
 

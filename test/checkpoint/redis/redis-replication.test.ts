@@ -39,7 +39,7 @@ function describeWaiting(path: string): void {
     master = await RedisServer.start({ binary: path });
     replica = await RedisServer.start({ binary: path });
     await follow(replica, master);
-    // A replica counts from its first acknowledgement on.
+    // Redis counts a replica only after its first acknowledgement.
     await master.admin.set('synchronized', 'yes');
     expect(await master.admin.wait(1, 15_000)).toBe(1);
   });
@@ -98,7 +98,7 @@ function describeWaiting(path: string): void {
       const stored = await store.read(held.run, OWNER, 0);
       expect(stored).toMatchObject({ epoch: 3, holder: { state: 'released' }, seq: 2 });
     });
-    // The holder it had is fenced: Redis has the takeover.
+    // The previous holder is fenced because Redis has the takeover.
     await expect(store.append(held, [textRecord(2, 'c')])).rejects.toBeInstanceOf(StaleLeaseError);
     const next = await store.acquire(held.run, OWNER, 3);
     expect(await store.append(next, [textRecord(2, 'c')])).toBe(3);
@@ -132,7 +132,7 @@ function describeFailover(path: string): void {
       await ObservedStore.open(servers.url, settings),
     ];
     const lease = await begin(first.store);
-    // A replica counts from its first acknowledgement on.
+    // Redis counts a replica only after its first acknowledgement.
     await servers.synchronize();
     return { servers, first, second, lease };
   }

@@ -114,7 +114,7 @@ function describeIndex(path: string): void {
     await observed.store.finish(lease, COMPLETE);
     const later = await ObservedStore.open(`${server.url}/${databases - 1}`, {
       ttl_ms: TTL_MS,
-      // The run itself is from before there was one.
+      // The run is older than the sealing key.
       seal: createSeal([SEALING_KEY], true),
     });
     await later.store.purge(lease.run, OWNER);

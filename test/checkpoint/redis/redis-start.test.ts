@@ -18,7 +18,7 @@ const ENCODED = encodeURIComponent(PASSWORD);
 const DOCUMENT = new URL('../../../docs/stores.md', import.meta.url);
 const UNREACHABLE = 'serve without checkpoints meanwhile with checkpoint.on_unreachable: warn';
 
-/** Opens the store and records what it tells. */
+/** Opens the store and records what it reports. */
 function opening(url: string, options: Partial<OpenStoreOptions> = {}) {
   const outages: string[] = [];
   const recovered = Promise.withResolvers<void>();
@@ -160,7 +160,7 @@ if ('missing' in binary) {
     test('that is part of a cluster says so', async () => {
       const cluster = await RedisCluster.start(path);
       const url = cluster.nodes[0]?.url ?? '';
-      // A store has an id at random, whose keys may all be on that one server.
+      // A store has a random id, and by chance all its keys can lie on that one server.
       for (let i = 0; i < 20; i++) await expectRefusal(url, 'write redis+cluster://…');
       await expectRefusal(`${url}/1`, 'choose another database');
       await expectOpened(cluster.url);

@@ -41,7 +41,7 @@ function describeStore(path: string): void {
   });
   afterAll(() => server.stop());
 
-  /** Stores on a database of their own, at which `server.admin` looks then. */
+  /** Opens stores on a database of their own, and points `server.admin` at it. */
   async function openAll(count: number, settings: Parameters<typeof ObservedStore.open>[1] = {}) {
     const database = databases++;
     await server.admin.select(database);
@@ -127,7 +127,7 @@ function describeStore(path: string): void {
     };
     const winners: string[] = [];
     for (let i = 0; i < RACES; i += RACES_AT_ONCE) {
-      // Redis mostly serves the one first that has asked first.
+      // Redis usually serves the first request first, so alternate the order.
       attempts.reverse();
       winners.push(...(await Promise.all(runs.slice(i, i + RACES_AT_ONCE).map(race))));
     }
@@ -145,7 +145,7 @@ function describeStore(path: string): void {
         await new Promise((resolve) => setTimeout(resolve, 1));
       }
     })();
-    // Looked at from the first moment on: the append may fail before the answer to the takeover is read.
+    // Handle the rejection from the start: the append may fail before the answer to the takeover arrives.
     const refused = expect(appending).rejects.toBeInstanceOf(StaleLeaseError);
     const next = await store.acquire(lease.run, OWNER, 1);
     await refused;
@@ -161,7 +161,7 @@ function describeStore(path: string): void {
     const before = await begin(first.store);
     const after = await second.store.acquire(before.run, OWNER, 1);
     await second.store.append(after, [textRecord(2, 'x')]);
-    // As after a restart, or a failover to a Redis that was behind.
+    // As after a restart, or a failover to a Redis that lagged behind.
     await server.admin.xdel(logOf(before.run), '2-0', '2-4');
     await server.admin.call('XSETID', logOf(before.run), '1-3');
 
@@ -193,7 +193,7 @@ function describeStore(path: string): void {
 
   describe('gives a run back to the replica that delivers it although it has lost the lease', () => {
     const SALVAGED = { status: 'recovered_from_partial', at_ms: 0, cause: 'replica_lost' } as const;
-    /** A replica that has lost its lease to another one, and the lease that this one has. */
+    /** A replica that has lost its lease, and the lease of the replica that took over. */
     async function lose() {
       const [{ store }, other] = await openPair();
       const lost = await begin(store);
@@ -376,7 +376,7 @@ function describeStore(path: string): void {
     });
 
     describe('a complete run', () => {
-      /** A run that is complete, and one that has failed. */
+      /** A complete run and a failed one. */
       async function finishTwo(store: RedisStore): Promise<readonly [RunId, RunId]> {
         const complete = newRunId();
         await storeRun(store, complete, SMALL_RUN);

@@ -33,7 +33,7 @@ const CUT: ObservedAttemptEnd = {
   },
 };
 
-/** Runs under a clock that is moved by hand. */
+/** Observes runs with a clock that the test advances. */
 class Observed {
   readonly metrics = new Metrics();
   readonly #observer: GenAiMetrics;

@@ -10,35 +10,35 @@ import { firstClient, type SimulatedClient, secondReader } from './simulated-cli
 import { SimulatedRedis } from './simulated-redis.ts';
 import { WordProvider } from './word-provider.ts';
 
-/** How often the server keeps what it may come back with. */
+/** The interval of the snapshots from which the server may restart. */
 const SNAPSHOT_EVERY_MS = 50;
-/** Of them are kept. */
+/** How many snapshots are kept. */
 const SNAPSHOTS_MAX = 50;
-/** How long the stored run may take to come to an end once no client waits for it any more. */
+/** How long a stored run may take to end once no client is waiting for it. */
 const SETTLE_MAX_MS = 60_000;
 const SETTLE_POLL_MS = 250;
-/** A replica may ask a store that has failed so much later again. */
+/** A replica whose store has failed may wait this long before it tries again. */
 const ASKS_AGAIN_MS = 3500;
 
-/** What came of a history. */
+/** The results of a history. */
 export interface Consequences {
   readonly history: History;
   readonly clients: readonly SimulatedClient[];
-  /** The run as the store has it in the end, and those that continue it. */
+  /** The final state of the run, and of the runs that continue it. */
   readonly stored: ReadonlyMap<string, StoredRun>;
-  /** When Redis lost what it had acknowledged. */
+  /** The times at which Redis lost acknowledged data. */
   readonly losses_ms: readonly number[];
-  /** It has lost the run once, from its beginning on. */
+  /** Redis has at some time lost the whole run. */
   readonly isForgotten: boolean;
-  /** The events of each run that the store has acknowledged, and not lost since, in order. */
+  /** The events of each run, in order, that the store has acknowledged and not lost since. */
   readonly acknowledged: ReadonlyMap<string, readonly (string | undefined)[]>;
   readonly requests: number;
-  /** What was thrown and should not have been. */
+  /** Errors that should not have been thrown. */
   readonly errors: readonly unknown[];
   readonly elapsed_ms: number;
 }
 
-/** Several replicas, one Redis, one provider, and everything that happens to them, on virtual time. */
+/** Several replicas, one Redis, one provider, and all their faults, in virtual time. */
 export class Deployment {
   readonly time = new VirtualTime();
   readonly history: History;
@@ -59,7 +59,7 @@ export class Deployment {
     this.random = randomNumbers(history.seed);
   }
 
-  /** The process that is at this place now. */
+  /** The current process at this index. */
   replica(index: number): Replica {
     const { replicas } = this.history;
     const replica = this.#replicas[index % replicas];
@@ -67,7 +67,7 @@ export class Deployment {
     return replica;
   }
 
-  /** The store has said that it has these. */
+  /** Records that the store has acknowledged these events. */
   acknowledged(run: string, records: readonly JournalRecord[]): void {
     const known = this.#acknowledged.get(run) ?? [];
     this.#acknowledged.set(run, known);
@@ -170,7 +170,7 @@ export class Deployment {
     });
   }
 
-  /** Replicas that could not reach the server have had time to store what they had not stored. */
+  /** Waits until replicas that could not reach the server have had time to store the rest of their runs. */
   async #reached(): Promise<void> {
     const { time, history } = this;
     const reached_ms = history.faults.map((fault) =>
@@ -180,13 +180,13 @@ export class Deployment {
     if (wait_ms > 0) await new Promise<void>((resolve) => time.after(wait_ms, resolve));
   }
 
-  /** What is stored once it has come to an end. */
+  /** The stored runs, once they have all ended. */
   async #settled(): Promise<ReadonlyMap<string, StoredRun>> {
     await this.#reached();
     const observer = new Replica(this, 0);
     await observer.store.start({ required: false });
     const until_ms = this.time.now() + SETTLE_MAX_MS;
-    // A fork may have been stored for a client that had left by then.
+    // A fork may exist in the store even if its client had left before it was stored.
     const known = this.#clients.flatMap(({ runs }) => [...runs]);
     const runs = new Set<string>([RUN, ...known, ...this.#acknowledged.keys()]);
     for (;;) {

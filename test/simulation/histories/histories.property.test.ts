@@ -26,7 +26,7 @@ describe('several replicas that share a Redis, whatever happens to them, to it a
   });
 });
 
-/** What histories have shown once. */
+/** Histories that once revealed a defect. */
 const KNOWN: readonly (readonly [string, History])[] = [
   [
     'Redis comes back with a run as it was before it had lost it, and before the same replica had begun it once more',

@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import type { WordPlan } from './word-provider.ts';
 
-/** What goes wrong, and when. Replicas count from 0 and are taken modulo how many there are. */
+/** A fault and its time. Replicas count from 0, modulo their number. */
 export type Fault =
-  /** SIGSTOP and SIGCONT. `readsFirst`: what came in meanwhile is read before late timers fire. */
+  /** SIGSTOP and SIGCONT. `readsFirst`: the process reads pending input before late timers fire. */
   | {
       readonly kind: 'pause';
       readonly at_ms: number;
@@ -13,11 +13,11 @@ export type Fault =
     }
   /** SIGKILL; another process takes its place. */
   | { readonly kind: 'kill'; readonly at_ms: number; readonly replica: number; readonly for_ms: number }
-  /** SIGTERM: its runs are handed over; another process takes its place. */
+  /** SIGTERM: the replica hands its runs over, and another process takes its place. */
   | { readonly kind: 'drain'; readonly at_ms: number; readonly replica: number; readonly for_ms: number }
-  /** Nothing passes between the replica and Redis. */
+  /** Cuts the network between the replica and Redis. */
   | { readonly kind: 'partition'; readonly at_ms: number; readonly replica: number; readonly for_ms: number }
-  /** Redis takes this long to answer the replica, each way. */
+  /** Delays everything between the replica and Redis, in each direction. */
   | {
       readonly kind: 'delay';
       readonly at_ms: number;
@@ -25,36 +25,36 @@ export type Fault =
       readonly for_ms: number;
       readonly latency_ms: number;
     }
-  /** The next thing that the replica asks for is carried out, and the answer lost. */
+  /** Redis executes the replica's next command, but the reply is lost. */
   | { readonly kind: 'lost_reply'; readonly at_ms: number; readonly replica: number }
-  /** Redis comes back with what it had `lost_ms` before, after `for_ms`; 0 is a failover. */
+  /** Redis returns after `for_ms` with its state of `lost_ms` earlier; 0 stands for a failover. */
   | { readonly kind: 'restart'; readonly at_ms: number; readonly for_ms: number; readonly lost_ms: number }
-  /** The connection of the first client breaks. `away_ms`: how long the client stays away, at once back without it. */
+  /** The first client's connection breaks. The client returns after `away_ms`, by default at once. */
   | { readonly kind: 'disconnect'; readonly at_ms: number; readonly away_ms?: number };
 
-/** Another client that reads the run from its beginning, at the replica. */
+/** Another client that reads the run from its beginning on this replica. */
 export interface SecondReader {
   readonly at_ms: number;
   readonly replica: number;
 }
 
-/** Everything that is decided from outside in the life of one run. */
+/** Every external event in the life of one run. */
 export interface History {
   readonly replicas: number;
   readonly durability: 'interval' | 'write_ahead';
   readonly plan: WordPlan;
   readonly faults: readonly Fault[];
   readonly readers: readonly SecondReader[];
-  /** A client that has heard nothing for so long tries another replica. */
+  /** A client that receives nothing for this long tries another replica. */
   readonly patience_ms: number;
-  /** Of the replicas' wall clocks, in turn. */
+  /** The errors of the replicas' wall clocks, in turn. */
   readonly skews_ms: readonly number[];
-  /** What every process draws its random numbers from. */
+  /** The seed of the random numbers of all processes. */
   readonly seed: number;
 }
 
 export const LEASE_MS = 1000;
-/** When the last fault begins, at the latest. */
+/** The latest start of a fault. */
 const FAULTS_MS = 4000;
 
 const at_ms = fc.integer({ min: 0, max: FAULTS_MS });
@@ -122,7 +122,7 @@ const anyHistories: fc.Arbitrary<History> = fc.record({
   seed: fc.nat(),
 });
 
-/** A replica is stopped, its run taken over for a reader, and the takeover forgotten. */
+/** A replica is stopped, its run is taken over for a reader, and Redis forgets the takeover. */
 const forgottenTakeovers = anyHistories.chain((history) =>
   fc.record({ at_ms: fc.integer({ min: 300, max: 1500 }), taken_ms: fc.integer({ min: 50, max: 1500 }) }).map(
     ({ at_ms, taken_ms }): History => ({
@@ -137,7 +137,7 @@ const forgottenTakeovers = anyHistories.chain((history) =>
   ),
 );
 
-/** A replica is cut off from Redis for so long that its run is salvaged, while its client gets more and more of it. */
+/** A replica is cut off from Redis until its run is salvaged, while its client keeps receiving the answer. */
 const salvagedMeanwhile = anyHistories.chain((history) =>
   fc.record({ at_ms: fc.integer({ min: 200, max: 1000 }), for_ms: fc.integer({ min: 2600, max: 5000 }) }).map(
     ({ at_ms, for_ms }): History => ({
@@ -151,7 +151,7 @@ const salvagedMeanwhile = anyHistories.chain((history) =>
   ),
 );
 
-/** A client leaves, its replica dies, and others have the key to continue the run; something else happens meanwhile. */
+/** A client leaves, its replica dies, and other replicas hold the key to continue the run while other faults happen. */
 const unattended = anyHistories.chain((history) =>
   fc
     .record({
@@ -174,7 +174,7 @@ const unattended = anyHistories.chain((history) =>
     ),
 );
 
-/** Mostly anything, and now and then what anything hits too rarely. */
+/** Mostly random histories, with a share of those that random ones hit too rarely. */
 export const histories: fc.Arbitrary<History> = fc.oneof(
   { weight: 18, arbitrary: anyHistories },
   { weight: 1, arbitrary: forgottenTakeovers },

@@ -5,7 +5,7 @@ import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, onTestFinished, test } from 'vitest';
 
-/** Within this many histories, each mistake is found. */
+/** The tests find each mistake within this many histories. */
 const HISTORIES = 10_000;
 const FOUND_WITHIN_MS = 30 * 60_000;
 const ROOT = resolve(import.meta.dirname, '../../..');
@@ -17,7 +17,7 @@ interface Mistake {
   readonly to: string;
 }
 
-/** Mistakes that were there once, each in one line. */
+/** Mistakes that Holdfast once contained, each in one line. */
 const MISTAKES: readonly Mistake[] = [
   {
     title: 'what the store does not confirm is delivered',
@@ -66,7 +66,7 @@ describe('the simulated histories', () => {
     });
 });
 
-/** The sources, with the mistake. */
+/** Copies the sources and adds the mistake. */
 async function copyWith({ file, from, to }: Mistake): Promise<string> {
   const copy = await mkdtemp(join(tmpdir(), 'holdfast-mistake-'));
   onTestFinished(() => rm(copy, { recursive: true }));

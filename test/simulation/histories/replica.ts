@@ -34,7 +34,7 @@ import { COMMAND_MS, SimulatedRedisClient } from './simulated-redis-client.ts';
 
 const ADDRESS = parseRedisUrl('redis://127.0.0.1:1/0');
 const INTERVAL_MS = 100;
-/** Longer than any answer lasts: a reader elsewhere would prolong it, which is not part of this. */
+/** Longer than any answer lasts. A reader elsewhere would extend the time, which these histories don't cover. */
 const DETACHED_MS = 20_000;
 const SALVAGE_AFTER_MS = 1500;
 const HAND_OVER_MS = 2000;
@@ -43,15 +43,15 @@ const SECRET = 'the secret of the simulated deployment';
 const PROOFS = createProofs(SECRET);
 const TOOLS = [{ type: 'function', function: { name: 'act', parameters: { type: 'object' } } }];
 
-/** What a client has of a run when it comes back. */
+/** What a client already has when it resumes a run. */
 export interface Had {
   readonly run: RunId;
   readonly payloads: readonly string[];
-  /** Of its last event. */
+  /** The id of its last event. */
   readonly id: string | undefined;
 }
 
-/** One process of Holdfast: everything in it is real but its clock, its network and the HTTP in front of it. */
+/** One process of Holdfast, with a simulated clock, network and HTTP server; everything else is real. */
 export class Replica {
   readonly process: SimulatedProcess;
   readonly redisClient: SimulatedRedisClient;
@@ -59,7 +59,7 @@ export class Replica {
   readonly #deployment: Deployment;
   readonly #context: RunContext;
   readonly #salvage: Salvage;
-  /** Of the runs that continue without a client. */
+  /** The runs that continue without a client. */
   readonly #registry: RunRegistry;
   readonly #connections = new Set<SimulatedConnection>();
   readonly #runs = new Set<AbortController>();
@@ -127,7 +127,7 @@ export class Replica {
     for (const connection of this.#connections) connection.close({ kind: 'broken' });
   }
 
-  /** Hands over what it delivers, and exits. */
+  /** Hands the runs over and exits. */
   async drain(): Promise<void> {
     this.#isDraining = true;
     for (const run of this.#runs) run.abort(HAND_OVER);
@@ -136,7 +136,7 @@ export class Replica {
     this.kill();
   }
 
-  /** A request that begins the run. */
+  /** Serves a request that begins the run. */
   begin(connection: SimulatedConnection): void {
     this.#serve(connection, async (gone) => {
       gone.outlives = RUN;
@@ -144,7 +144,7 @@ export class Replica {
     });
   }
 
-  /** A request that comes back to the run; `had`: what its client has. */
+  /** Serves a request to resume the run; `had` is what its client already has. */
   resume(connection: SimulatedConnection, had: Had): void {
     this.#serve(connection, (gone) => this.#resume(had.run, connection, had, gone));
   }
@@ -194,7 +194,7 @@ export class Replica {
       this.#runs.add(session);
       void connection.over.then(({ kind }) => {
         this.#connections.delete(connection);
-        // A client that has its whole answer has not left, however long the end of the run takes to be stored.
+        // A client with its complete answer has not left, even if storing the end of the run takes long.
         if (kind === 'ended') return;
         this.process.receive(() => {
           if (!session.outlives) return session.abort(LEFT);
@@ -225,11 +225,11 @@ export class Replica {
 
 /** Aborts the delivery. */
 class Session extends AbortController {
-  /** The run continues for a while when its client has gone. */
+  /** The run that continues for a while after its client has left. */
   outlives: RunId | undefined;
 }
 
-/** In half of the histories the key is the operator's: then runs continue without their clients. */
+/** In half of the histories the key belongs to the operator, so runs continue without their clients. */
 function configurationFor({ durability, seed }: History): Configuration {
   const configuration = configurationOf({ dialect: 'vllm' });
   const { default: upstream } = configuration.upstreams;

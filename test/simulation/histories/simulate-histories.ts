@@ -5,8 +5,8 @@ import { histories } from './history.ts';
 import { violationsOf } from './verdict.ts';
 
 /*
- * Tries histories until one violates an invariant: `npm run simulate -- --histories 100000 --seed 7`. The command that
- * repeats a violation is printed with it. `--no-shrink` prints the first one found instead of the smallest.
+ * Tries histories until one violates an invariant: `npm run simulate -- --histories 100000 --seed 7`. Prints the
+ * command that reproduces a violation. `--no-shrink` prints the first one found, not the smallest.
  */
 
 const PROGRESS_EVERY = 10_000;

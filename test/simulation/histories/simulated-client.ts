@@ -7,13 +7,13 @@ import { type ConnectionEnd, SimulatedConnection } from './simulated-connection.
 import { WORD } from './word-provider.ts';
 
 const RETRY_MS = 150;
-/** A client that got nothing new from so many requests in a row gives up. */
+/** A client gives up after this many requests in a row without new events. */
 const FRUITLESS_MAX = 20;
 
-/** As often as the client library asks in a row where it is answered, and not with the stream. */
+/** The client library's limit for consecutive answers that aren't the stream. */
 const REFUSALS_MAX = 8;
 
-/** How it ended for a client. `refused`: it has events that the run has not. */
+/** How the answer ended for a client. `refused`: it has events that the run lacks. */
 export type ClientEnd = 'done' | 'error' | 'refused' | 'gave_up';
 
 interface Chunk {
@@ -31,19 +31,19 @@ interface Chunk {
   }[];
 }
 
-/** A client that keeps what it has, and comes back for the rest of it, as the wrapped ones do. */
+/** A client that keeps its events and resumes the rest of the answer, as the client library does. */
 export class SimulatedClient {
   readonly name: string;
   readonly payloads: string[] = [];
   readonly runs = new Set<RunId>([RUN]);
-  /** What it has of the answer. */
+  /** The text received so far. */
   text = '';
   readonly calls: { readonly id: string; arguments: string }[] = [];
   finish: string | undefined;
   end: ClientEnd | undefined;
-  /** When it had all of the answer but the end of the stream. */
+  /** When it had the complete answer except for the end of the stream. */
   whole_ms = 0;
-  /** It was refused, although the store had the beginning of its run then. */
+  /** It was refused although the store had the beginning of its run at that time. */
   isKnown: boolean = false;
   readonly violations: string[] = [];
   readonly over: Promise<void>;
@@ -71,7 +71,7 @@ export class SimulatedClient {
     return this.#run;
   }
 
-  /** Its connection breaks, and it stays away for a while. */
+  /** Breaks its connection and keeps it away for a while. */
   disconnect(away_ms = 0): void {
     this.#away_ms = away_ms;
     this.#connection?.close({ kind: 'broken' });
@@ -162,7 +162,7 @@ export class SimulatedClient {
     this.whole_ms = this.#deployment.time.now();
   }
 
-  /** The words it has: the place of each, and the request in which it was said. */
+  /** The received words: the place of each, and the provider's request that produced it. */
   get words(): readonly { readonly place: number; readonly request: number }[] {
     return [...this.text.matchAll(WORD)].map(([, place, request]) => ({
       place: Number(place),

@@ -1,13 +1,13 @@
 import type { Client } from '../../../src/proxy/downstream/client.ts';
 
-/** How one request ended for the client that made it. */
+/** How one request ended for its client. */
 export type ConnectionEnd =
   | { readonly kind: 'ended' }
-  /** Without an end: destroyed, killed, or given up by the client. */
+  /** The connection closed without an end: it was destroyed or killed, or the client gave up. */
   | { readonly kind: 'broken' }
   | { readonly kind: 'rejected'; readonly status: number };
 
-/** One request of a client, and what it hears of the answer. What is sent after it has gone is lost. */
+/** One request of a client, and its answer. Frames sent after the client has left are lost. */
 export class SimulatedConnection implements Client {
   opened = false;
   headers: Readonly<Record<string, string>> = {};
@@ -27,7 +27,7 @@ export class SimulatedConnection implements Client {
     return this.#end.promise;
   }
 
-  /** Seen from the client. */
+  /** Ends the connection from the client's point of view. */
   close(end: ConnectionEnd): void {
     this.#isOver = true;
     this.#end.resolve(end);

@@ -6,14 +6,14 @@ interface Due {
   isCancelled: boolean;
 }
 
-/** The process of one replica: the clock it sees, and everything that happens in it. It can be stopped (SIGSTOP) and killed. */
+/** The process of one replica: its clock, and everything that happens in it. It can be stopped (SIGSTOP) and killed. */
 export class SimulatedProcess implements Time {
   readonly #time: VirtualTime;
-  /** How far its wall clock is off. */
+  /** The error of its wall clock. */
   readonly #skew_ms: number;
   #state: 'running' | 'stopped' | 'dead' = 'running';
   #until_ms = 0;
-  /** What became due, and what came in from outside, while the process was stopped. */
+  /** Timers and input that became due while the process was stopped. */
   #timers: Due[] = [];
   #inputs: Due[] = [];
 
@@ -47,7 +47,7 @@ export class SimulatedProcess implements Time {
     };
   }
 
-  /** Something comes in from outside. */
+  /** Runs `callback` as external input. */
   receive(callback: () => void): void {
     this.#happen({ callback, isCancelled: false }, this.#inputs);
   }
@@ -56,7 +56,7 @@ export class SimulatedProcess implements Time {
     this.#state = 'dead';
   }
 
-  /** `readsFirst`: after it, what has come in is read before timers that are late fire. */
+  /** `readsFirst`: when it continues, the process reads pending input before late timers fire. */
   stop(for_ms: number, readsFirst: boolean): void {
     if (this.#state === 'dead') return;
     this.#state = 'stopped';

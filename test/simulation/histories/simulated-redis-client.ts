@@ -4,7 +4,7 @@ import type { VirtualTime } from '../virtual-time.ts';
 import type { SimulatedProcess } from './simulated-process.ts';
 import type { SimulatedRedis } from './simulated-redis.ts';
 
-/** A command that was not answered for so long has failed. */
+/** A command without a reply for this long has failed. */
 export const COMMAND_MS = 1000;
 const SILENCES = 2;
 const RECONNECT_MIN_MS = 50;
@@ -16,7 +16,7 @@ interface Pending {
   readonly cancelTimer: () => void;
 }
 
-/** What goes one way at the same time. */
+/** Data that travel together in one direction. */
 interface Packet {
   readonly at_ms: number;
   readonly contents: (() => void)[];
@@ -26,8 +26,8 @@ interface Packet {
 const NO_PACKET: Packet = { at_ms: 0, contents: [], isOnItsWay: false };
 
 /**
- * The connection of one replica to Redis, with what ioredis makes of it: commands are answered in order, fail when that
- * takes too long although they may be carried out later, and are not queued while there is no connection.
+ * One replica's connection to Redis, with the behaviour of ioredis: replies arrive in order, commands fail if a reply
+ * takes too long although they may still be executed later, and nothing is queued without a connection.
  */
 export class SimulatedRedisClient extends EventEmitter {
   status: 'wait' | 'ready' | 'reconnecting' | 'end' = 'wait';
@@ -35,16 +35,16 @@ export class SimulatedRedisClient extends EventEmitter {
   readonly #time: VirtualTime;
   readonly #redis: SimulatedRedis;
   readonly #pending = new Set<Pending>();
-  /** Distinguishes the connection from those before it. */
+  /** Distinguishes this connection from earlier ones. */
   #connection = 0;
-  /** The server that it is to, by how often that was started. */
+  /** Identifies the server by the number of its starts. */
   #start = 0;
   #attempts = 0;
-  /** When the last answer was read, or the first question after all were answered was asked. */
+  /** When the last reply arrived, or when the first command after an idle period was sent. */
   #heard_ms = 0;
   #latency_ms = LATENCY_MS;
   #packets: Record<'arrives' | 'answers', Packet> = { arrives: NO_PACKET, answers: NO_PACKET };
-  /** What is on its way to a server that cannot be reached now, which the network keeps, and delivers at last. */
+  /** Data on their way to an unreachable server. The network keeps them and delivers them in the end. */
   #held: (() => void)[] = [];
   #isCut: boolean = false;
   #losesReplies: boolean = false;
@@ -77,7 +77,7 @@ export class SimulatedRedisClient extends EventEmitter {
     this.#failAll('Connection is closed.');
   }
 
-  /** Nothing passes any more, in neither direction, until {@link heal}: packets are kept by the network. */
+  /** Blocks both directions until {@link heal}; the network keeps the packets. */
   cut(): void {
     this.#isCut = true;
   }
@@ -89,17 +89,17 @@ export class SimulatedRedisClient extends EventEmitter {
     for (const deliver of held) deliver();
   }
 
-  /** How long everything takes from now on, each way. */
+  /** Sets the latency from now on, in each direction. */
   slow(latency_ms = LATENCY_MS): void {
     this.#latency_ms = latency_ms;
   }
 
-  /** What is asked from now on is carried out, and the answer lost with the connection. */
+  /** From now on, commands are executed, but their replies are lost with the connection. */
   loseReplies(): void {
     this.#losesReplies = true;
   }
 
-  /** The server has gone: connections break. */
+  /** Breaks the connection because the server has gone. */
   reset(): void {
     this.#process.receive(() => this.#drop());
   }
@@ -165,7 +165,7 @@ export class SimulatedRedisClient extends EventEmitter {
     };
     const start = this.#start;
     this.#travel('arrives', () => {
-      // What was sent to a server that is gone does not come to the next one.
+      // Data sent to a lost server don't reach its successor.
       if (this.#redis.isDown || this.#redis.start !== start) return;
       const isLost = this.#losesReplies;
       let settle: () => void;
@@ -183,7 +183,7 @@ export class SimulatedRedisClient extends EventEmitter {
     return promise;
   }
 
-  /** In order, each way; what is sent while nothing else happens comes together. */
+  /** Keeps the order in each direction; data sent in the same step arrive together. */
   #travel(way: 'arrives' | 'answers', then: () => void): void {
     const now_ms = this.#time.now();
     const last = this.#packets[way];

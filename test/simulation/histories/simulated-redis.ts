@@ -4,7 +4,7 @@ import type { Mismatch, RawEntry } from '../../../src/checkpoint/redis/scripts.t
 interface Entry {
   readonly id: string;
   readonly epoch: number;
-  /** Infinite for the highest one that a stream can hold. */
+  /** Infinite for the highest id that a stream can hold. */
   readonly number: number;
   readonly raw: RawEntry;
 }
@@ -18,7 +18,7 @@ interface Kept {
 
 const NEVER = Number.POSITIVE_INFINITY;
 
-/** What a stream refuses, as Redis words it. */
+/** Redis's error for an id that a stream refuses. */
 class ReplyError extends Error {
   override readonly name = 'ReplyError';
 }
@@ -34,24 +34,24 @@ const compare = (one: Place, other: Place): number =>
   one.epoch - other.epoch || (one.number === other.number ? 0 : one.number - other.number);
 
 /**
- * A Redis server with the commands and scripts that the store uses, each of them one step. Values are immutable, so that
- * what it had at any time can be kept and come back: a restart from a snapshot, or a failover to a replica that was behind.
+ * A Redis server with the store's commands and scripts, each atomic. Values are immutable, so that any earlier state
+ * can return: a restart from a snapshot, or a failover to a lagging replica.
  */
 export class SimulatedRedis {
   readonly #now_ms: () => number;
   #keys = new Map<string, Kept>();
-  /** Nothing reaches the server. */
+  /** The server is unreachable. */
   isDown: boolean = false;
-  /** How often it was started. */
+  /** The number of its starts. */
   start = 1;
-  /** Times at which something that was acknowledged was lost. */
+  /** When acknowledged data were lost. */
   readonly losses_ms: number[] = [];
 
   constructor(now_ms: () => number) {
     this.#now_ms = now_ms;
   }
 
-  /** Later: what comes back with {@link restore}. */
+  /** The state for a later {@link restore}. */
   snapshot(): ReadonlyMap<string, Kept> {
     return new Map(this.#keys);
   }
@@ -61,7 +61,7 @@ export class SimulatedRedis {
     this.losses_ms.push(this.#now_ms());
   }
 
-  /** A log has more than openings and an end. */
+  /** Whether the log contains more than openings and an end. */
   hasRecords(log: string): boolean {
     return this.#stream(log).some(({ number }) => number > 0 && number < NEVER);
   }
@@ -189,7 +189,7 @@ export class SimulatedRedis {
     zrem: (): number => 0,
   };
 
-  /** One log of `holdfastWrite`. `added`: of each entry the id, a space and the line. */
+  /** Writes one log of `holdfastWrite`. Each element of `added` is the id of an entry, a space and its line. */
   #write(
     log: string,
     last: string,
@@ -235,7 +235,7 @@ export class SimulatedRedis {
     this.#keys.set(key, { value: text, expires_ms: this.#now_ms() + ttl_ms });
   }
 
-  /** Keeps its expiry. */
+  /** Replaces the value and keeps its expiry. */
   #replace(key: string, value: Value): void {
     this.#keys.set(key, { value, expires_ms: this.#get(key)?.expires_ms ?? NEVER });
   }

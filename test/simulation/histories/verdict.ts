@@ -4,16 +4,16 @@ import type { Fault, History } from './history.ts';
 import type { SimulatedClient } from './simulated-client.ts';
 import { WORD } from './word-provider.ts';
 
-/** What is acknowledged may be on its way to a client for this long. */
+/** How long an acknowledged event may take to reach a client. */
 const ON_ITS_WAY_MS = 10;
-/** With `interval`, what is delivered is acknowledged within this time by a store that answers, and has answered before. */
+/** With `interval`, a store that is and was available acknowledges delivered events within this time. */
 const UNSTORED_MS = 500;
-/** A store that does not answer delays the beginning of an answer by a second. */
+/** A store that doesn't answer delays the start of an answer by a second. */
 const PATIENCE_MS = 2000;
-/** A sign of life that takes so long each way still comes in time. */
+/** With this latency in each direction, a heartbeat still arrives in time. */
 const SLOW_MS = 200;
 
-/** What must not be, in words; empty when everything is as it should be. */
+/** Describes all violations of the invariants; empty if there are none. */
 export function violationsOf(consequences: Consequences): readonly string[] {
   return [
     ...consequences.errors.map((error) => `thrown: ${error instanceof Error ? error.stack : String(error)}`),
@@ -25,7 +25,7 @@ export function violationsOf(consequences: Consequences): readonly string[] {
   ];
 }
 
-/** Nothing is lost or shown twice, and a partial does not pass for the whole. */
+/** A client loses nothing, receives nothing twice, and never takes a partial answer for the whole. */
 function ofClient(client: SimulatedClient, { history }: Consequences): string[] {
   const { name, text, words, calls, end, finish, violations } = client;
   const { plan } = history;
@@ -36,7 +36,7 @@ function ofClient(client: SimulatedClient, { history }: Consequences): string[] 
   if (words.some(({ request }, index) => request < (words[index - 1]?.request ?? 0)))
     found.push(`${name}: back to an earlier answer: ${text}`);
   if (calls.length > 1) found.push(`${name}: more than one call`);
-  // Where Redis has not even the beginning of the run, nothing says what was asked.
+  // If Redis lacks even the beginning of the run, nothing is left of the request.
   if (end === 'refused' && client.isKnown)
     found.push(`${name}: has an answer that no run continues: ${text}`);
   if (end !== 'done') return found;
@@ -47,10 +47,10 @@ function ofClient(client: SimulatedClient, { history }: Consequences): string[] 
   return found;
 }
 
-/** What the store has acknowledged and not lost is there in the end. */
+/** Everything that the store acknowledged and didn't lose is still there in the end. */
 function ofAcknowledgement({ history, acknowledged, stored, losses_ms }: Consequences): string[] {
   const found: string[] = [];
-  // Of an answer that comes late it is not known whether Redis gave it before it lost what it says.
+  // If a reply is late, it is unknown whether Redis sent it before it lost the data.
   if (losses_ms.length > 0 && history.faults.some(isOf(['delay', 'pause', 'partition']))) return found;
   for (const [run, events] of acknowledged) {
     const { records = [], damage } = stored.get(run) ?? {};
@@ -65,8 +65,8 @@ function ofAcknowledgement({ history, acknowledged, stored, losses_ms }: Consequ
 const isOf = (kinds: readonly Fault['kind'][]) => (fault: Fault) => kinds.includes(fault.kind);
 
 /**
- * Redis answers every replica that runs, and no replica dies with what it has not stored. What Redis loses can be stored
- * again, as it cannot be of a run that was taken over and lost whole.
+ * Redis answers every running replica, and no replica dies with unstored events. Its losses can be stored again, except
+ * for a run that was taken over and lost completely.
  */
 const isStoreWell = ({ history: { faults }, isForgotten }: Consequences): boolean =>
   !(isForgotten && mayBeTakenOver(faults)) &&
@@ -75,13 +75,16 @@ const isStoreWell = ({ history: { faults }, isForgotten }: Consequences): boolea
       isOf(['pause', 'drain', 'disconnect'])(fault) || (fault.kind === 'restart' && fault.for_ms === 0),
   );
 
-/** By a reader: its replica is away, or was there when Redis had forgotten the run for the first time. */
+/**
+ * A reader's replica can take a run over if the run's own replica is away or, with several restarts, after Redis has
+ * forgotten the run.
+ */
 const mayBeTakenOver = (faults: readonly Fault[]): boolean =>
   faults.some(isOf(['pause', 'drain'])) || faults.filter(isOf(['restart'])).length > 1;
 
 /**
- * Two clients of one run that have a whole answer have the same, unless one of them had it before Redis lost it. With
- * `interval` an owner that cannot reach its store delivers what no other client will have.
+ * All clients with the complete answer of one run have the same answer, unless one of them received it before Redis
+ * lost it. With `interval`, an owner that can't reach its store delivers events that no other client will get.
  */
 function ofDifference(consequences: Consequences): string[] {
   const { history, clients } = consequences;
@@ -99,11 +102,14 @@ function ofDifference(consequences: Consequences): string[] {
     );
 }
 
-/** When a Redis that was away answered again, for the last time. */
+/** When an unavailable Redis last became available again. */
 const restarted_ms = ({ faults }: History): number =>
   Math.max(...faults.flatMap((fault) => (fault.kind === 'restart' ? [fault.at_ms + fault.for_ms] : [])));
 
-/** When what Redis said before its last loss has reached every replica: one that is stopped reads it when it continues. */
+/**
+ * When Redis's replies from before its last loss have reached every replica; a stopped replica reads them when it
+ * continues.
+ */
 function lossDelivered_ms({ history: { faults }, losses_ms }: Consequences): number {
   const loss_ms = losses_ms.at(-1);
   if (loss_ms === undefined) return Number.NEGATIVE_INFINITY;
@@ -118,13 +124,13 @@ function lossDelivered_ms({ history: { faults }, losses_ms }: Consequences): num
 
 const answerOf = ({ text, calls }: SimulatedClient): string => JSON.stringify([text.trim(), calls]);
 
-/** The run begins at the first replica. */
+/** Faults that leave the run's replica alone; the run begins on the first one. */
 const isHarmless = (fault: Fault, { replicas }: History): boolean =>
   fault.kind === 'disconnect' ||
   (fault.kind === 'delay' && fault.latency_ms <= SLOW_MS) ||
   (isOf(['partition', 'delay', 'lost_reply'])(fault) && 'replica' in fault && fault.replica % replicas !== 0);
 
-/** A run comes to its end, and with `write_ahead` no client has what the journal has not. */
+/** Every run ends, and with `write_ahead` no client has events that the journal lacks. */
 function ofStore({ history, clients, stored, losses_ms }: Consequences): string[] {
   const found: string[] = [];
   for (const [run, { status, records }] of stored) {
@@ -139,8 +145,8 @@ function ofStore({ history, clients, stored, losses_ms }: Consequences): string[
 }
 
 /**
- * With `interval`, a store that fails costs a run nothing that no reader has asked for. A run whose replica reaches its store
- * is not taken over, however many read it, and whatever happens to their replicas.
+ * With `interval`, a failing store doesn't disturb a run without other readers. A run whose replica reaches its store
+ * isn't taken over, however many clients read it and whatever happens to their replicas.
  */
 function ofHealth({ history, clients, requests, stored }: Consequences): string[] {
   const { durability, faults, readers, plan, patience_ms } = history;
@@ -154,8 +160,8 @@ function ofHealth({ history, clients, requests, stored }: Consequences): string[
   const [first] = clients;
   if (first?.end !== 'done' || requests !== paid)
     return [`a healthy stream was disturbed: ${first?.end}, ${requests} requests`];
-  // Others may have salvaged it while its replica could not be heard, but it is taken back from them: unless its replica is
-  // away twice, and the end of the run has waited for the store for so long that it is given up.
+  // Other replicas may have salvaged the run while its own was unreachable, but it takes the run back. The exception is
+  // a replica that is away twice: the end of the run may then have waited for the store until it was given up.
   const status = stored.get(first.run)?.status;
   const isLost = faults.some(isOf(['restart'])) || faults.filter(isOf(['partition', 'delay'])).length > 1;
   return isLost || status === 'complete'

@@ -8,23 +8,23 @@ import {
 
 const CHUNK = { object: 'chat.completion.chunk', created: 1_700_000_000, model: 'model' };
 
-/** How an answer of this provider is spelt: the place of each word, and the request in which it was said. */
+/** One word of an answer: its place, and the request that produced it. */
 export const WORD = /(\d+):(\d+) /g;
 
 export interface WordPlan {
-  /** In an answer. */
+  /** The number of words in an answer. */
   readonly words: number;
-  /** Between two of them. */
+  /** The time between two words. */
   readonly pace_ms: number;
-  /** The connection of the first request breaks after this many. */
+  /** The first request's connection breaks after this many words. */
   readonly cut_after?: number | undefined;
   /** The answer ends with a tool call. */
   readonly calls: boolean;
 }
 
 /**
- * A provider that never says the same twice: each word tells in answer to which request it was said, so that an answer which
- * was put together from two of them cannot pass for one. It continues a trailing assistant message.
+ * A provider that never repeats itself: each word names the request that produced it, so an answer assembled from two
+ * requests can't pass for one of them. It continues a trailing assistant message.
  */
 export class WordProvider {
   readonly plan: WordPlan;
@@ -34,7 +34,7 @@ export class WordProvider {
     this.plan = plan;
   }
 
-  /** As one replica reaches it. */
+  /** The provider's transport for one replica. */
   transport(time: Time): Transport {
     return { open: (request) => this.#open(request, time), close: async () => {} };
   }

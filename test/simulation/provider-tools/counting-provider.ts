@@ -9,15 +9,15 @@ import { readMessagesRequest, tellMessage } from './messages-telling.ts';
 import { readResponsesRequest, tellResponse } from './responses-telling.ts';
 import { restOf, type ScriptPart, type ToolScript } from './script.ts';
 
-/** What a request has of the answer that it is to be gone on with. */
+/** The part of an answer that a request returns, for the model to continue. */
 export interface Asked {
-  /** Of tools whose use and result it gives back, in order. */
+  /** The keys of the tools with their use and result, in order. */
   readonly keys: readonly string[];
-  /** Text after the last of them. */
+  /** The text after the last tool. */
   readonly tail: string;
-  /** The model continues at the very token; else it is asked by a message of the user. */
+  /** The model continues at the exact token; otherwise a user message asks it to continue. */
   readonly isPrefill: boolean;
-  /** What the user says last. */
+  /** The last user message. */
   readonly nudge: string;
 }
 
@@ -35,20 +35,20 @@ interface Performance {
 }
 
 /**
- * A provider that runs tools, and counts how often it does. A tool has run once the event has been sent that says so, and
- * its model continues from whatever results it is given: given none, it runs the tool.
+ * A provider that runs tools and counts their executions. A tool has run once the event that says so has been sent. The
+ * model continues from the results in the request, and runs a tool again if its result is missing.
  */
 export class CountingProvider implements Transport {
   readonly requests: SimulatedRequest[] = [];
   readonly attempts: SimulatedRequest[] = [];
-  /** By key. */
+  /** The number of executions, by key. */
   readonly executions = new Map<string, number>();
-  /** Keys of tools whose result was taken: a replica that dies before it has done that has not heard of it. */
+  /** The keys of tools with a delivered result; a replica that dies earlier never learns of it. */
   readonly settled = new Set<string>();
   readonly complaints: string[] = [];
-  /** Hosts of those who ran the tools, by key. */
+  /** The host that ran each tool, by key. */
   readonly #ranAt = new Map<string, string>();
-  /** Keys of tools that ran, by the events that say so, until a replica has heard of them. */
+  /** The keys of tools that ran, by the event that says so, until a replica has received it. */
   readonly #unheard = new Map<string, string>();
   #isHeard: boolean = false;
   readonly #script: ToolScript;
@@ -94,8 +94,8 @@ export class CountingProvider implements Transport {
   }
 
   /**
-   * As one of several replicas reaches it. What was on its way to a replica that dies is lost, so a tool counts
-   * as run once a replica has been given the event that says so.
+   * One replica's transport. Data on their way to a dying replica are lost, so a tool counts as run only once a replica
+   * has received the event that says so.
    */
   heardBy(transport: Transport): Transport {
     this.#isHeard = true;
@@ -150,7 +150,7 @@ export class CountingProvider implements Transport {
   }
 }
 
-/** The last words that the user quotes, which the model repeats as it is asked to. */
+/** The user's last quotation, which the model repeats on request. */
 function quotedEndOf({ nudge, tail }: Asked): string {
   const quotes = (nudge.match(/"(?:[^"\\]|\\.)*"/g) ?? []).map((quote) => JSON.parse(quote) as string);
   return quotes.find((quote) => quote !== '' && tail.trimEnd().endsWith(quote)) ?? '';

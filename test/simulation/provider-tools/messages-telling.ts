@@ -24,7 +24,7 @@ interface Block {
   readonly content?: unknown;
 }
 
-/** One answer as the events of a message; thoughts come at its head alone, and are signed. */
+/** Encodes one answer as the events of a message; reasoning is signed. */
 export function tellMessage(
   parts: readonly ScriptPart[],
   serial: number,
@@ -88,7 +88,7 @@ function toolEvents(
   ];
 }
 
-/** What a request has of the answer, as its provider reads it. */
+/** Reads the part of the answer that a request returns. */
 export function readMessagesRequest(body: unknown): Asked {
   const { messages } = body as { readonly messages: readonly { role: string; content: string | Block[] }[] };
   const last = messages.at(-1);

@@ -9,7 +9,7 @@ type Moment = Omit<ToldEvent, 'frame'>;
 
 const NOTHING: Moment = {};
 
-/** One answer as the events of a response. */
+/** Encodes one answer as the events of a response. */
 export function tellResponse(
   parts: readonly ScriptPart[],
   serial: number,
@@ -40,7 +40,7 @@ export function tellResponse(
   return frames.map((frame, at) => ({ frame, ...told[at]?.[1] }));
 }
 
-/** Without what is encrypted, they cannot be given back. */
+/** Reasoning without its encrypted content can't be returned to the provider. */
 function thoughts(id: string, index: number, pieces: readonly string[], seals: boolean): Payload[] {
   const events = reasoning(id, index, pieces);
   if (seals) return events;
@@ -94,7 +94,7 @@ function toolEvents(
   ];
 }
 
-/** What a request has of the answer, as its provider reads it. */
+/** Reads the part of the answer that a request returns. */
 export function readResponsesRequest(body: unknown): Asked {
   const { input } = body as { readonly input: readonly Json[] };
   const keys: string[] = [];

@@ -1,24 +1,24 @@
 import fc from 'fast-check';
 
-/** What a model does in one uncut answer, tools that its provider runs among it. */
+/** A part of the model's uninterrupted answer, which includes tools that the provider runs. */
 export type ScriptPart =
   | { readonly kind: 'text' | 'reasoning'; readonly pieces: readonly string[] }
-  /** `key` is told in its arguments and in its result: by it, its executions are counted. */
+  /** The tool's arguments and result contain `key`, by which executions are counted. */
   | { readonly kind: 'tool'; readonly key: string; readonly shape: 'self_contained' | 'paired' };
 
 export interface ToolScript {
   readonly parts: readonly ScriptPart[];
-  /** The answer ends with a call of the client's. */
+  /** The answer ends with a call to one of the client's tools. */
   readonly calls: boolean;
-  /** By request: after how many of its events the connection is lost; an answer without an entry is whole. */
+  /** For each request, the number of events before the connection is lost; an answer without an entry is complete. */
   readonly cuts: readonly (number | null)[];
-  /** Events that come in one piece. */
+  /** The number of events per piece. */
   readonly batch: number;
-  /** The provider gives its reasoning out as something to be given back. */
+  /** The provider includes encrypted reasoning, for the client to return. */
   readonly seals: boolean;
 }
 
-/** No two words of an answer are alike: a repetition in it is one that should not be there. */
+/** All words of an answer are distinct, so any repetition is an error. */
 const wordsOf = (from: number, count: number): string[] =>
   Array.from({ length: count }, (_, index) => `kelp${from + index}x `);
 
@@ -35,7 +35,7 @@ const parts = fc.array(drafts, { minLength: 2, maxLength: 7 }).map((list): Scrip
     if (draft.kind === 'tool')
       return { kind: 'tool', key: `key${tools++}`, shape: draft.paired ? 'paired' : 'self_contained' };
     words += draft.words;
-    // Thoughts that follow one another are one block.
+    // Consecutive reasoning would form one block.
     const kind = draft.kind === 'reasoning' && list[index - 1]?.kind === 'reasoning' ? 'text' : draft.kind;
     return { kind, pieces: wordsOf(words - draft.words, draft.words) } as ScriptPart;
   });
@@ -57,8 +57,8 @@ export const scriptKeys = ({ parts: all }: ToolScript): readonly string[] =>
   all.flatMap((part) => (part.kind === 'tool' ? [part.key] : []));
 
 /**
- * What is left to be said after the tools with these keys, and after `tail`, the text since the last of them; `undefined`
- * where the model never said that.
+ * The rest of the answer after the tools with these keys and after `tail`, the text since the last tool; `undefined` if
+ * the model never said that.
  */
 export function restOf(
   { parts: all }: ToolScript,

@@ -11,7 +11,7 @@ interface ToldPart {
   readonly items?: readonly object[];
 }
 
-/** Asserts that no tool ran twice, and that the result of each that ran is known to every holder of the answer. */
+/** Asserts that no tool ran twice, and that each holder of the answer knows the result of each tool that ran. */
 export function assertToolInvariants(
   script: ToolScript,
   provider: CountingProvider,
