@@ -77,7 +77,7 @@ export class AnchorJoint implements Joint {
   readonly #shown: string;
   readonly #anchor_characters: number;
   readonly #lastResort: boolean;
-  /** Starts again after a lead-in. */
+  /** Replaced by a new one after a lead-in. */
   #head: Head;
   /** Where the lead-in ends, if there is one. */
   #preamble = 0;

@@ -26,9 +26,7 @@ export type SeamRejection =
 
 /** The decision about the head of a continuation. */
 export type Verdict =
-  /**
-   * The first `taken` characters aren't new. The client also has `shown` after them, which may or may not be repeated.
-   */
+  /** The first `taken` characters aren't new. `shown` was delivered after them and may or may not be repeated. */
   | {
       readonly kind: SeamKind;
       readonly taken: number;

@@ -10,10 +10,7 @@ export type Mode = (typeof MODES)[number];
 /** True for modes that send the answer so far and ask for what follows. */
 export const asksForRest = (mode: string): boolean => mode === 'prefill' || mode === 'nudge';
 
-/**
- * How a target treats a trailing assistant message: continues it, repeats it and then continues, or starts a new
- * answer.
- */
+/** How a target treats a trailing assistant message: continues it, repeats it first, or starts a new answer. */
 export type PrefillManner = 'exact' | 'echo' | 'new_turn';
 
 export interface ModeFacts {
@@ -51,9 +48,9 @@ export function chooseMode(facts: ModeFacts): Exclude<Mode, 'restart'> | undefin
 }
 
 /**
- * Whether a prefilled model gets to the calls by itself: only a nudge can name a call that was cut. No name is needed
- * if the model returns to the exact token before the call. It made the call from there before, and its server also
- * parses calls in text that follows a prefix.
+ * Whether a prefill is enough to get the calls. Only a nudge can name a call that was cut, but no name is needed if the
+ * model returns to the exact token before the call: it made the call from there before, and its server also parses
+ * calls in text that follows a prefix.
  */
 const comesToCalls = ({ plan, prefill, characters, callsComeNext }: ModeFacts): boolean =>
   plan === 'R1' || (prefill === 'exact' && characters > 0 && callsComeNext);

@@ -49,10 +49,7 @@ export function beginsAgain(common_characters: number, delivered: string, suspic
 
 /** A longer first line belongs to the answer. */
 const PREAMBLE_CHARACTERS = 120;
-/**
- * A line of its own, or a lead-in that ends in a colon. Case matters: within a sentence, these words belong to the
- * answer.
- */
+/** A line of its own, or a lead-in that ends in a colon. Case matters: within a sentence, these words are content. */
 const PREAMBLE =
   /^(?:Sure|Certainly|Of course|Okay|OK|Ok|Apologies|Continu(?:ing|ed)|Picking up|\[[Cc]ontinu(?:ing|ed)|Here(?:'|’| i)s the (?:rest|continuation))\b(?:[^\n:]{0,100}:(?: *\n| +)|[^\n:]{0,118}\n)/;
 const OPENERS = [
@@ -70,10 +67,7 @@ const OPENERS = [
   'Here’s the',
   'Here is the',
 ];
-/**
- * "Of course, there are exceptions:" belongs to the answer; "Of course, here is the rest:" and a bare "Of course!"
- * don't.
- */
+/** "Of course, there are exceptions:" is content; "Of course, here is the rest:" and a bare "Of course!" aren't. */
 const BARE = /^(?:Sure|Certainly|Of course|Okay|OK|Ok|Apologies)[ .,!…]*:?\s*$/;
 const ABOUT_CONTINUING =
   /\b(?:rest|continu|(?:left|cut|broke) off|interrupt|pick(?:ing|ed)? up|go(?:ing)? on|resum|repeat)/i;

@@ -131,8 +131,7 @@ export class AttemptPlanner {
   #compressions: Compressions | undefined;
 
   /**
-   * `unfinished`: calls that were cut before this replica had the run. `barred`: why the run gets no further attempt,
-   * if so.
+   * `unfinished`: calls that were cut before this replica had the run. `barred`: why the run gets no further attempt.
    */
   constructor(
     run: PlannedRun,
@@ -223,8 +222,8 @@ export class AttemptPlanner {
   async next({ plan, retry_after_ms, left, resumed, isBlameless }: Remedy): Promise<NextAttempt | GiveUp> {
     if (!asksAgain(plan)) return 'no_way_left';
     const run = this.#run;
-    // A provider that asks for a pause must not get a probe before, and the time before a near deadline is for the
-    // answer.
+    // A provider that asked for a pause must not be probed during it, and the time before a near deadline belongs to
+    // the answer.
     const mayProbe = retry_after_ms === undefined && run.left_ms > PROBE_SHARE * PROBE_MAX_MS;
     const [best] = left;
     // The request depends on how the first target treats a prefix.

@@ -67,10 +67,7 @@ export class PrefillKnowledge {
     await Promise.race([settled, sleep(time, PROBE_MAX_MS, signal)]);
   }
 
-  /**
-   * A prefill failed: the target doesn't support prefills, or refused this request, or the seam rejected the
-   * continuation.
-   */
+  /** A prefill failed: the target refused prefills, or this request, or the seam rejected the continuation. */
   reject(splice: Splice | undefined, by: 'target' | 'request' | 'seam'): void {
     const isBroken = this.manner === 'echo' && by === 'seam';
     const manner = by === 'target' || isBroken ? 'new_turn' : splice?.manner;

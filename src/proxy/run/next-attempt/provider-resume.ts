@@ -144,8 +144,7 @@ export class KeptAnswer {
   }
 
   /**
-   * The answer to the original request; `undefined` if its provider doesn't keep it, or if the client itself has it
-   * kept.
+   * The answer to the original request; `undefined` if its provider doesn't keep it, or the client has it kept itself.
    */
   static of(
     target: RunTarget,

@@ -190,12 +190,10 @@ export class TargetRequests {
     const { cause, evidence, message = '' } = interruption;
     const isStatus = evidence.kind === 'status';
     if (cause === 'context_overflow') return this.#fitsWithLess(planned);
-    // The model exists if it has answered before. Then the address for prefills is missing, or something else they
-    // need.
+    // A model that has answered before exists, so prefills lack their address or something else they need.
     const hasModel = this.#accepted || (mode === 'prefill' && this.#prefill.dialect.prefillUrl !== undefined);
     const isMissing = isStatus && cause === 'model_not_found' && hasModel;
-    // A target that has accepted nothing in this run may be refusing the original request, but after a prefill it gets
-    // one more chance.
+    // A target that has accepted nothing in this run may refuse the original request too, but gets one more chance.
     const mayBeMode = this.#accepted || mode === 'prefill';
     const refused = isMissing || (isStatus && cause === 'invalid_request' && mayBeMode);
     if (!refused && evidence.kind !== 'seam_rejected') return false;
