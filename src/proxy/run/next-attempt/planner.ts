@@ -34,7 +34,7 @@ const PROBE_SHARE = 4;
 /** The decision about an interruption, with everything needed to carry it out. */
 export interface Remedy {
   readonly plan: Plan;
-  /** Why the answer was interrupted; never the refusal of a continuation's form. */
+  /** The cause that interrupted the answer itself, even if a request for the rest was refused since. */
   readonly cause: Cause;
   readonly retry_after_ms: number | undefined;
   /** The targets that can be asked for the rest, best first. */
@@ -240,8 +240,8 @@ export class AttemptPlanner {
 
   /**
    * The attempt on another target that would follow if the current one, described by `report`, were given up as too
-   * slow. `undefined` if no target can be asked, or if the answer itself may be resumed. Neither spends budget nor
-   * gives anything up.
+   * slow. `undefined` if no target can be asked, or if the answer itself may be resumed. Foreseeing spends no budget
+   * and gives nothing up.
    */
   foresee(planned: PlannedAttempt, report: AttemptReport): ForeseenAttempt | undefined {
     const run = this.#run;
@@ -263,7 +263,7 @@ export class AttemptPlanner {
       elsewhere: true,
       carries: left.length > 0,
     });
-    // Another target is unlikely to repeat the answer exactly, and nothing has been cut that forces a try.
+    // Another target is unlikely to repeat the answer exactly, and no cut forces it to try yet.
     if (!asksAgain(plan) || (plan.kind === 'R3' && plan.repeats)) return undefined;
     const cutTools = cutToolsAfter(plan, this.#cutTools);
     const { thoughts } = output;

@@ -72,9 +72,7 @@ export class ProviderResume {
     return { target: this.#target, mode: 'resume', request: { ...rest, headers }, added_messages: [] };
   }
 
-  /**
-   * The request for what follows the end of the answer, if its usage was requested and hasn't arrived; made only once.
-   */
+  /** The request for what follows the end of the answer, if its usage was requested and hasn't arrived; made once. */
   tail(planned: PlannedAttempt, report: AttemptReport): PlannedAttempt | undefined {
     const { ending, end } = report;
     if (!ending?.cutShort || planned.ending || !this.#facts.usageAsked) return undefined;
@@ -143,9 +141,7 @@ export class KeptAnswer {
     if (keeping.id.in === 'request') this.#id = randomBytes(ID_BYTES).toString('hex');
   }
 
-  /**
-   * The answer to the original request; `undefined` if its provider doesn't keep it, or the client has it kept itself.
-   */
+  /** The answer to the original request; `undefined` if it can't be kept, or if the client has chosen its id. */
   static of(
     target: RunTarget,
     run: Run,
