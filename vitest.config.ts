@@ -2,26 +2,26 @@ import { fileURLToPath } from 'node:url';
 import { defineConfig, type ViteUserConfig } from 'vitest/config';
 import { TIERS } from './test/tiers.ts';
 
-/** For a test that does not wait for others. */
+/** For tests that don't wait for other programs. */
 const TEST_MAX_MS = 20_000;
-/** For each thousand cases of a property. The slowest takes 12 s where nothing else runs, and machines are shared. */
+/** Per thousand cases of a property. The slowest takes 12 s on an idle machine, and machines are shared. */
 const CASES_MAX_MS = 40_000;
 
-/** Where Node keeps what it made of the source, which every thread and process that a test starts would make again. */
+/** Node's compile cache, without which every thread and process that a test starts would compile the source again. */
 const COMPILE_CACHE = fileURLToPath(new URL('node_modules/.cache/holdfast-compiled', import.meta.url));
 
-/** Not beside the unit tests, which keep every processor busy: these are about what happens in time. */
+/** Not in parallel with the unit tests, which keep every processor busy: these tests depend on timing. */
 const AFTER_UNIT_TESTS = { groupOrder: 1 };
 
-/** The tiers as projects, with so many cases of each property (test/cases.ts). */
+/** The tiers as projects. `cases`: how many cases of each property are tested (test/cases.ts). */
 export function options(tier: 'quick' | 'all', cases: number): NonNullable<ViteUserConfig['test']> {
   return {
-    // Left to itself, vitest spares one processor: half of a small machine.
+    // By default vitest leaves one processor free, which is half of a small machine.
     maxWorkers: '100%',
     testTimeout: TEST_MAX_MS,
-    // Before a test, whole deployments of processes are started.
+    // Hooks start whole deployments of processes.
     hookTimeout: 60_000,
-    // Output of tests that pass is of interest to nobody.
+    // The output of passing tests is just noise.
     silent: 'passed-only',
     reporters: ['default', './test/skip-report.ts'],
     setupFiles: ['test/seed-setup.ts'],
@@ -32,7 +32,7 @@ export function options(tier: 'quick' | 'all', cases: number): NonNullable<ViteU
         test: {
           name: 'unit',
           ...TIERS.unit,
-          // What they import is loaded once for all of them.
+          // Shares loaded modules among all unit tests.
           pool: 'threads',
           isolate: false,
           setupFiles: ['test/seed-setup.ts', 'test/unit-setup.ts'],
@@ -41,7 +41,7 @@ export function options(tier: 'quick' | 'all', cases: number): NonNullable<ViteU
       },
       {
         extends: true,
-        // Loading the server anew takes most of the time of a file.
+        // Loading the server again would take most of a file's time.
         test: { name: 'integration', ...TIERS.integration, isolate: false, sequence: AFTER_UNIT_TESTS },
       },
       { extends: true, test: { name: 'system', ...TIERS.system, sequence: AFTER_UNIT_TESTS } },
@@ -49,7 +49,7 @@ export function options(tier: 'quick' | 'all', cases: number): NonNullable<ViteU
   };
 }
 
-/** Quick: a few hundred cases of each property, and nothing that would have to be installed. */
+/** Quick: a few hundred cases of each property, and nothing that has to be installed. */
 export default defineConfig({
   test: options('quick', Number(process.env.HOLDFAST_CASES ?? 300)),
 });

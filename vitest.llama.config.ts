@@ -1,6 +1,6 @@
 import { defineConfig } from 'vitest/config';
 
-/** Tests against a real `llama-server`, which is compiled first unless the cache has it. */
+/** Tests against a real `llama-server`, which is compiled first unless it's cached. */
 export default defineConfig({
   test: {
     include: ['test/llama/**/*.test.ts'],

@@ -1,6 +1,6 @@
 import { defineConfig } from 'vitest/config';
 
-/** Another seed every day; the titles of the tests name it. */
+/** A new seed every day; the titles of the tests contain it. */
 const {
   HOLDFAST_SEED = String(Math.floor(Date.now() / 86_400_000)),
   HOLDFAST_CASES = '50000',
@@ -16,7 +16,9 @@ const {
   HOLDFAST_ABSENCES = '120',
 } = process.env;
 
-/** What is random, at a length that nobody waits for: ten times the cases of `npm run test:all`, and of the oracle. */
+/**
+ * Random tests, too long for a run that people wait for: ten times the cases of `npm run test:all` and of the oracle.
+ */
 export default defineConfig({
   test: {
     include: [

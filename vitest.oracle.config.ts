@@ -1,8 +1,8 @@
 import { defineConfig } from 'vitest/config';
 
 /**
- * The seam's grammar at full length, and from another seed than in `npm run test:all`: 100,000 cases of each of its claims,
- * and 2,000 over sockets through real SDKs.
+ * The seam's grammar at full length, with another seed than in `npm run test:all`: 100,000 cases of each claim, and
+ * 2,000 over sockets through real SDKs.
  */
 const {
   HOLDFAST_SEED = '20261123',

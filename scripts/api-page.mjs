@@ -1,7 +1,7 @@
-// docs/api.md, from the OpenAPI document.
+// Generates docs/api.md from the OpenAPI document.
 import { STATUS_CODES } from 'node:http';
 
-/** In the order in which the page has them. */
+/** In the order of the page. */
 const METHODS = ['get', 'put', 'post', 'delete'];
 
 const nameOf = (reference) => reference.slice('#/components/schemas/'.length);
@@ -10,11 +10,11 @@ const code = (value) => `\`${typeof value === 'string' ? value : JSON.stringify(
 const sentence = (text) => (/[.!?]$/.test(text) ? text : `${text}.`);
 const cell = (text) => text.replaceAll('|', '\\|');
 
-/** More than that are a list of its own, such as that of all error codes. */
+/** A longer list of values, such as all error codes, has a section of its own. */
 const VALUES_MAX = 20;
 const PLURALS = { string: 'strings', object: 'objects' };
 
-/** What a value is, in a few words. */
+/** The type of a value and its limits. */
 function kind(schema) {
   if (schema.$ref) return `[${nameOf(schema.$ref)}](#${anchor(nameOf(schema.$ref))})`;
   if (schema.const !== undefined) return code(schema.const);
@@ -30,7 +30,7 @@ function kind(schema) {
   return least === undefined ? type : `${type}, at least ${least}${unit}`;
 }
 
-/** What a schema that may be null says besides. */
+/** The schema inside one that may also be null. */
 const beside = (schema) => schema.anyOf?.find(({ type }) => type !== 'null') ?? schema;
 
 function saysOf(schema, isRequired) {
@@ -39,7 +39,7 @@ function saysOf(schema, isRequired) {
   return [description ?? beside(schema).description ?? '', ...also].filter(Boolean).join(' ');
 }
 
-/** A row for each field, those of objects within it below it. */
+/** One row per field, followed by the rows of the fields inside it. */
 function fieldRows(schema, path = '', showsRequired = false) {
   return Object.entries(schema.properties ?? {}).flatMap(([name, field]) => {
     const at = `${path}${name}`;
@@ -61,7 +61,7 @@ const fields = (schema, showsRequired = false) => [
 
 const content = ({ content: types }) => Object.entries(types ?? {})[0] ?? [];
 
-/** `cancelRunOfKey`: `Cancel run of key` */
+/** Turns `cancelRunOfKey` into `Cancel run of key`. */
 function titleOf(operationId) {
   const words = operationId.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
   return words[0].toUpperCase() + words.slice(1);
@@ -72,7 +72,7 @@ function operation(
   path,
   { operationId, summary, description, parameters = [], requestBody, responses },
 ) {
-  // Those of the path are seen in it.
+  // The path itself shows its own parameters.
   const others = parameters.filter(({ in: place }) => place !== 'path');
   const [type, answer] = content(responses['200']);
   const errors = Object.keys(responses).filter((status) => Number(status) >= 400);

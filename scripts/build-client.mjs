@@ -1,4 +1,4 @@
-// Compiles the client into the package that is published without the server: clients/javascript.
+// Compiles the client into clients/javascript, the package that is published without the server.
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { compileClient, root } from './compile-client.mjs';

@@ -9,7 +9,7 @@ const CHART = fileURLToPath(new URL('../helm/holdfast', import.meta.url));
 const README = join(CHART, 'README.md');
 const read = (...path) => readFileSync(join(CHART, ...path), 'utf8');
 
-/** The text after the last `--` of a comment, in one line. */
+/** The text after the last `--` of a comment, on one line. */
 const description = (comment) =>
   comment
     ?.split('\n')
@@ -17,7 +17,7 @@ const description = (comment) =>
     .join(' ')
     .match(/(?:^|.* )-- (.*)$/)?.[1];
 
-/** One row per value: a key with a comment is a value, one without is a section. */
+/** One row per value: a key with a comment is a value, a key without one is a section. */
 function rows(map, path) {
   return map.items.flatMap(({ key, value }, index) => {
     const name = [...path, key.value].join('.');

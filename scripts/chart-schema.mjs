@@ -1,10 +1,7 @@
-/** A value that holds `${NAME}` has the type it needs only after Holdfast has replaced it. */
+/** A value that contains `${NAME}` has the required type only after Holdfast has replaced the reference. */
 const REFERENCE = { type: 'string', pattern: '\\$\\{' };
 
-/**
- * The schema of the chart's values, brought up to date with that of the configuration, which stands under `config` there:
- * Helm refuses what Holdfast would refuse.
- */
+/** Updates the configuration's schema within that of the chart, so that Helm refuses what Holdfast would refuse. */
 export function chartSchema(schema, configuration) {
   const { $schema: _, ...root } = withReferences(configuration);
   return { ...schema, $defs: { configuration: root } };

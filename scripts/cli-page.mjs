@@ -1,4 +1,4 @@
-// docs/cli.md, from the table of commands that the help and the completions are made of.
+// Generates docs/cli.md from the table of commands, which the help and the completions use too.
 import { optionText, synopsis } from '../src/commands/help.ts';
 
 const cell = (text) => text.replaceAll('|', '\\|');

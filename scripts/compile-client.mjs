@@ -1,4 +1,5 @@
-// Compiles src/client, with its types and with what it imports. Browsers have to run it: its project knows none of Node's types.
+// Compiles src/client and its imports, with types. Its TypeScript project excludes Node's types, because browsers must
+// run the client too.
 import { execFileSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -9,11 +10,13 @@ export const root = join(dirname(fileURLToPath(import.meta.url)), '..');
 export const compile = (...words) =>
   execFileSync(join(root, 'node_modules/.bin/tsc'), words, { cwd: root, stdio: 'inherit' });
 
-// Applications in CommonJS get a copy: TypeScript lets them require() ES modules only where `module` says that they run
-// on Node 20 or later, and the older of the runtimes that the client is for cannot.
+// CommonJS applications get a copy: TypeScript lets them require() an ES module only if `module` targets Node 20 or
+// later, and the older runtimes that the client supports can't do it at all.
 const COMMONJS = ['--module', 'commonjs', '--moduleResolution', 'bundler', '--verbatimModuleSyntax', 'false'];
 
-/** ES modules with their types at `directory`, which is relative to the repository, and CommonJS in its `commonjs`. */
+/**
+ * Writes ES modules with types to `directory`, relative to the repository, and CommonJS to its `commonjs` subdirectory.
+ */
 export function compileClient(directory) {
   const output = [
     '--noEmit',

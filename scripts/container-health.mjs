@@ -1,5 +1,5 @@
-// The health check of the container image, which has no shell and no curl. Exits with 0 while the process lives,
-// while it drains, too: whoever restarts what is unhealthy would cut the streams that are still under way.
+// The health check of the container image, which has no shell and no curl. Exits with 0 while the process is alive,
+// even while it drains: restarting a draining container would cut the streams that are still open.
 import { readFileSync } from 'node:fs';
 import { get } from 'node:http';
 import { parseArgs } from 'node:util';
@@ -9,9 +9,9 @@ import { loadConfiguration } from './dist/config/load.js';
 
 const TIMEOUT_MS = 4000;
 
-/** Flags of the first process that say where its admin port is. */
+/** Flags of process 1 that set the address of its admin port. */
 const FLAGS = { host: 'host', 'admin-host': 'admin_host', 'admin-port': 'admin_port' };
-/** Which upstream the process was given does not matter here, but there has to be one. */
+/** The configuration isn't valid without an upstream, but any will do here. */
 const ANY_UPSTREAM = { path: DEFAULT_UPSTREAM, text: 'http://127.0.0.1', source: '' };
 const EVERY_INTERFACE = new Map([
   ['0.0.0.0', '127.0.0.1'],

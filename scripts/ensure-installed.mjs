@@ -1,6 +1,6 @@
-// Runs before every npm script, on whatever Node the machine has: a fresh clone needs no other command.
-// With --build it also compiles when a source is newer than the last build; with --site it also installs what the site is
-// built with.
+// Runs before every npm script, on any version of Node, so that a fresh clone needs no other command.
+// With --build it also compiles if a source is newer than the last build; with --site it also installs the dependencies
+// of the site.
 import { execFileSync } from 'node:child_process';
 import { existsSync, readdirSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';

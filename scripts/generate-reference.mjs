@@ -1,7 +1,10 @@
-// Writes holdfast.schema.json and docs/configuration.md from the schema in src/config/, the one place where the
-// configuration is described, and repeats it in the schema of the chart's values; docs/providers.md from the dialects;
-// and the names of the dialects from their registry, which the configuration must not import; holdfast.openapi.json from
-// the routes of src/proxy/api/, and docs/api.md from it. With --check it writes nothing and fails when one of them is out of date.
+// Generates the files whose content is defined elsewhere. With --check it writes nothing and fails if any is out of
+// date.
+// - The schema in src/config/ gives holdfast.schema.json, docs/configuration.md and a part of the chart's schema.
+// - The dialects give docs/providers.md and their list of names, because the configuration must not import them.
+// - The table of commands gives docs/cli.md.
+// - The metrics and the chart's files give docs/metrics.md.
+// - The routes in src/proxy/api/ give holdfast.openapi.json, and that gives docs/api.md.
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -45,7 +48,7 @@ export type DialectName = (typeof DIALECT_NAMES)[number];
 `,
 );
 
-// These know the dialects by the names that were just written.
+// These import the dialect names that were just written.
 const { ENVIRONMENT_KEYS } = await import('../src/config/environment.ts');
 const { CONFIGURATION_SCHEMA } = await import('../src/config/schema.ts');
 const { COMMANDS } = await import('../src/commands/table.ts');
@@ -67,7 +70,7 @@ function allowed({ type, enum: values, minimum, maximum, items, pattern }) {
   return type;
 }
 
-/** One row per key that holds a value; sections and maps are walked into, overrides of a section are not. */
+/** One row per key that holds a value. Descends into sections and maps, but not into overrides of a section. */
 function rows(schema, path, required) {
   if (path === 'upstreams.<name>.clocks')
     return [`| \`${path}\` | keys of \`clocks\` |  | ${schema.description} |`];

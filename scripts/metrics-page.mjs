@@ -1,4 +1,4 @@
-// docs/metrics.md, from the metrics themselves and from the rules and the dashboard of the chart.
+// Generates docs/metrics.md from the metrics themselves and from the chart's rules and dashboard.
 import { parse } from 'yaml';
 import { completeConfiguration } from '../src/config/load.ts';
 import { systemTime } from '../src/lib/time.ts';
@@ -79,10 +79,10 @@ function dashboardTable({ panels }) {
   );
 }
 
-/** The same in every query. */
+/** Every query has the same filter, so the page omits it. */
 const FILTER = /namespace=~"\$namespace",job=~"\$job",instance=~"\$instance",?/g;
 
-/** `rules` and `dashboard`: the texts of the chart's files. */
+/** `rules` and `dashboard`: contents of the chart's files. */
 export function metricsPage(rules, dashboard) {
   const { families } = new Metrics();
   const own = [...families.all];

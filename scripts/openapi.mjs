@@ -1,4 +1,4 @@
-// The OpenAPI document as a replica serves it.
+// The OpenAPI document exactly as a replica serves it.
 import fastify from 'fastify';
 import { completeConfiguration } from '../src/config/load.ts';
 import { OPENAPI_PATH, openApiRoute } from '../src/proxy/api/openapi.ts';
@@ -8,7 +8,7 @@ import { taskRoutes } from '../src/proxy/api/tasks-api.ts';
 export async function openApiText() {
   const api = fastify();
   openApiRoute(api);
-  // The routes are added, and none of them is asked for anything.
+  // The routes are only registered and never called.
   const context = {
     configuration: completeConfiguration({ upstreams: { any: { base_url: 'http://127.0.0.1:9/v1' } } }),
   };

@@ -1,4 +1,4 @@
-// Packages the chart for publication: its values name where the release has put the image and the page of the alerts.
+// Packages the chart for publication, with values that point to the released image and to the page of the alerts.
 // Needs `helm` on the PATH, or its path in HOLDFAST_HELM. Prints the path of the package.
 import { execFileSync } from 'node:child_process';
 import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';

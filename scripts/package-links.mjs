@@ -1,5 +1,6 @@
-// npm runs this before it packs, and with --restore after it: links of documents that lead to files which are not in the
-// package lead to the repository instead. Meanwhile the originals are in .originals/, from where a run that was interrupted is undone.
+// npm runs this before packing, and with --restore afterwards. In Markdown files, it makes links to files outside the
+// package lead to the repository. Meanwhile .originals/ holds the originals, from which the next run undoes an
+// interrupted one.
 import { cpSync, existsSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, posix } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -8,11 +9,11 @@ const root = join(dirname(fileURLToPath(import.meta.url)), '..');
 const originals = join(root, '.originals');
 const { files, repository, version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
 
-/** npm adds these by itself. */
+/** npm always packs the last three. */
 const packed = globSync([...files, 'README.md', 'LICENSE', 'package.json'], { cwd: root });
 const isPacked = (path) => packed.some((each) => each === path || each.startsWith(`${path}/`));
 
-/** Of Markdown: blocks of code, which stay as they are, or the target of a link or an image. */
+/** In Markdown: code blocks, which stay unchanged, or the target of a link or image. */
 const BLOCK_OR_TARGET = /^( *`{3,}).*\n[\s\S]*?^\1$|\]\((?![a-z]+:|#)([^)\s#]+)/gm;
 const IMAGE = /\.(?:png|svg)$/;
 

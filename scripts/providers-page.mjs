@@ -1,6 +1,6 @@
-// docs/providers.md, from the dialects themselves.
+// Generates docs/providers.md from the dialects themselves.
 
-/** A request and an answer that have everything which a dialect looks at, and ones that have nothing of it. */
+/** A request and first event with every field that a dialect looks at, and a pair with none. */
 const RICH = {
   request: { model: 'model', stream: true, messages: [], thinking: { type: 'enabled' } },
   first: { provider: 'Name' },
@@ -18,7 +18,7 @@ const WAYS = new Map([
   [undefined, 'tried'],
 ]);
 
-/** One answer for all models, or one for each that the rules tell apart. */
+/** One answer for all models, or one for each group of models that the rules distinguish. */
 function byModel(value, { models = [] }, words) {
   if (typeof value !== 'function') return words.get(value);
   const answers = models.map((model) => [words.get(value(model)), model]);
@@ -46,7 +46,7 @@ function fields(dialect) {
   ].join('<br>');
 }
 
-/** How an answer is come back to, if it is kept. */
+/** How the provider's copy of an answer is read again, if it keeps one. */
 function kept({ keeps }) {
   if (!keeps) return '';
   const { id, counts, resumeUrl } = keeps;

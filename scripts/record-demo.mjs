@@ -1,5 +1,5 @@
-// Records the first act of the demo as it really ran into docs/demo.svg: what was printed, when it was printed.
-// Viewers that do not animate show the last frame.
+// Records a real run of the demo's first act as docs/demo.svg, with the original text and timing.
+// Viewers without animation show the last frame.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url';
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..');
 const COMMAND = '$ npm run demo -- 1';
-/** How long the last frame stays before it starts again. */
+/** How long the last frame stays before the animation restarts. */
 const REST_S = 8;
 
 const FONT_PX = 14;
@@ -18,7 +18,7 @@ const MARGIN_PX = 18;
 const COLOURS = { text: '#c9d1d9', 31: '#ff7b72', 32: '#3fb950', 33: '#d29922', 36: '#56d4dd' };
 const BACKGROUND = '#0d1117';
 
-/** What the demo printed, in the pieces in which it came: `{at_s, text}`. */
+/** The output of the demo in the chunks in which it arrived: `{at_s, text}`. */
 async function record() {
   const demo = spawn(join(root, 'node_modules/.bin/node'), ['demo/demo.ts', '1'], {
     cwd: root,
@@ -29,7 +29,7 @@ async function record() {
   const exited = once(demo, 'exit');
   let began_ms;
   for await (const text of demo.stdout.setEncoding('utf8')) {
-    // Starting the processes is not what is shown.
+    // The recording skips the time in which the processes start.
     began_ms ??= performance.now();
     pieces.push({ at_s: (performance.now() - began_ms) / 1000 + 0.5, text });
   }
@@ -42,7 +42,7 @@ const ESCAPE = '\u001b';
 const STYLE = new RegExp(`^${ESCAPE}\\[(\\d+)m$`);
 const PARTS = new RegExp(`(${ESCAPE}\\[\\d+m|\n)`);
 
-/** Lays the pieces out on rows and columns: `{at_s, row, column, text, style}`. */
+/** Places the chunks on rows and columns: `{at_s, row, column, text, style}`. */
 function layOut(pieces) {
   const spans = [];
   let row = 0;
@@ -56,7 +56,7 @@ function layOut(pieces) {
         row++;
         column = 0;
       } else if (part !== '') {
-        // Viewers collapse runs of blanks, so what stands between them is placed by itself.
+        // Viewers collapse runs of blanks, so the words between them are positioned separately.
         for (const { 0: words, index } of part.matchAll(/\S+(?: \S+)*/g)) {
           spans.push({ at_s, row, column: column + index, text: words, style });
         }
@@ -79,7 +79,7 @@ const escaped = (text) => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').
 function element({ at_s, row, column, text, style }) {
   const attributes = [
     `x="${(MARGIN_PX + column * COLUMN_PX).toFixed(1)}" y="${MARGIN_PX + (row + 1) * ROW_PX - 6}"`,
-    // Fonts differ in width; the columns must not.
+    // The width of characters varies with the font, but columns must line up.
     text.length > 1 && `textLength="${(text.length * COLUMN_PX).toFixed(1)}"`,
     style.colour && `fill="${style.colour}"`,
     style.bold && 'font-weight="bold"',

@@ -1,5 +1,5 @@
-// Draws the diagrams of the pages into site/diagrams/, for light and for dark, and removes drawings that no page has any
-// more. Needs Chromium; Mermaid comes from the npm registry, as the one bundle that it publishes.
+// Draws the diagrams of the pages into site/diagrams/, light and dark, and removes drawings that no page uses any more.
+// Needs Chromium; downloads Mermaid's npm package for its single-file bundle.
 import { execFile } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -44,7 +44,7 @@ function settings(scheme: Scheme): object {
     startOnLoad: false,
     look: 'classic',
     theme: 'base',
-    // In an image, foreign objects are not drawn everywhere.
+    // Some viewers don't draw foreign objects within an image.
     htmlLabels: false,
     fontFamily,
     deterministicIds: true,
@@ -71,7 +71,7 @@ function settings(scheme: Scheme): object {
   };
 }
 
-/** The bundle for browsers. */
+/** The single-file bundle for browsers. */
 async function mermaid(): Promise<string> {
   const directory = join(CACHE, MERMAID);
   const bundle = join(directory, 'package/dist/mermaid.min.js');
@@ -83,7 +83,7 @@ async function mermaid(): Promise<string> {
   return readFileSync(bundle, 'utf8');
 }
 
-/** With the size that an image of it has, where Mermaid fills its container. */
+/** Mermaid fills its container, but an image needs a size of its own. */
 const sized = (svg: string): string =>
   svg.replace(/width="100%"(.*?)viewBox="(\S+ \S+ (\S+) (\S+))"/, 'width="$3" height="$4"$1viewBox="$2"');
 

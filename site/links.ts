@@ -1,14 +1,17 @@
-// Links as GitHub reads them, relative to a file of the repository, made into links of the site.
+// Converts links from GitHub's form, relative to a file of the repository, to links of the site.
 import { existsSync, statSync } from 'node:fs';
 import { dirname, join, posix } from 'node:path';
 
-/** What a link leads to: a page; a file, which is published as it is; `nothing` that has a page; another site or place. */
+/**
+ * The target of a link: a page; a `file`, which is published unchanged; `nothing` if the site doesn't have it; another
+ * site or place.
+ */
 export type Destination =
   | { readonly kind: 'page'; readonly href: string }
   | { readonly kind: 'file'; readonly file: string }
   | { readonly kind: 'nothing' | 'elsewhere' };
 
-/** The address of the page for a file of the repository: `docs/recovery.md#words` is at `/docs/recovery#words`. */
+/** The URL of the page for a file of the repository: `docs/recovery.md#words` becomes `/docs/recovery#words`. */
 export const pageLink = (path: string): string => `/${path.replace(/\.md(?=#|$)/, '')}`;
 
 export function destination(root: string, page: string, href: string): Destination {
@@ -23,7 +26,7 @@ export function destination(root: string, page: string, href: string): Destinati
     : { kind: 'nothing' };
 }
 
-/** The anchor of a heading, as GitHub names it. */
+/** The anchor that GitHub gives a heading. */
 export function anchorOf(heading: string): string {
   return heading
     .toLowerCase()

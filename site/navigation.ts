@@ -1,4 +1,4 @@
-/** A page by its path in the repository, with an anchor where it leads into one. */
+/** A page by its path in the repository, with an anchor if it leads to a section. */
 interface Entry {
   readonly title: string;
   readonly page: string;
@@ -14,7 +14,7 @@ const group = (title: string, pages: Readonly<Record<string, string>>): Group =>
   pages: Object.entries(pages).map(([name, page]) => ({ title: name, page })),
 });
 
-/** The pages in the order in which they are read. Each decision of `docs/adr/` is in a group of their own. */
+/** The pages in reading order. The decisions in `docs/adr/` have a group of their own. */
 export const GROUPS: readonly Group[] = [
   group('Start', {
     'Five minutes': 'docs/start.md',

@@ -1,6 +1,7 @@
 /**
- * `npm run conformance`: runs the conformance suite against a direct connection, Holdfast and other gateways, twice, compares
- * the runs, and writes docs/conformance.md. `npm run conformance -- Holdfast direct` runs these alone, and prints.
+ * `npm run conformance` runs the conformance suite twice against a direct connection, Holdfast and other gateways,
+ * compares the runs, and writes docs/conformance.md. `npm run conformance -- Holdfast direct` runs only these two and
+ * prints the results.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -18,7 +19,7 @@ import { type Report, type Tested, writePage } from './page.ts';
 const SUITE = join(import.meta.dirname, '../../packages/conformance/src/main.ts');
 const GATEWAYS = [DIRECT, HOLDFAST, PORTKEY, LITELLM];
 const RUNS = 2;
-/** Exit statuses of a suite that ran. */
+/** Exit statuses of a suite that ran to the end. */
 const RAN = [0, 1];
 
 const names = process.argv.slice(2);
@@ -28,7 +29,7 @@ if (unknown !== undefined)
 const chosen = names.length === 0 ? GATEWAYS : GATEWAYS.filter(({ name }) => names.includes(name));
 
 const directory = mkdtempSync(join(tmpdir(), 'holdfast-conformance-'));
-// At the same time: they spend most of it waiting for clocks.
+// In parallel, because they spend most of their time waiting for clocks.
 const all = await Promise.all(chosen.map(testRepeatedly));
 if (chosen.length === GATEWAYS.length) writePage(all);
 rmSync(directory, { recursive: true });
@@ -47,7 +48,7 @@ async function testRepeatedly(gateway: GatewayUnderTest): Promise<Tested> {
   return { gateway, report, differing, runs: RUNS };
 }
 
-/** One run of the suite, against a gateway that was started for it. */
+/** Runs the suite once against a newly started gateway. */
 async function test(gateway: GatewayUnderTest, run: number): Promise<Report> {
   const place = join(directory, `${gateway.name}-${run}`);
   mkdirSync(place);

@@ -1,8 +1,8 @@
 import type { CachedProgram } from '../../test/cached-program.ts';
 
-/** A gateway that runs, and how the suite reaches it. */
+/** A running gateway, and how the suite reaches it. */
 export interface StartedGateway {
-  /** Of the command of the suite. */
+  /** Arguments for the suite's command. */
   readonly words: readonly string[];
   stop(): Promise<void>;
 }
@@ -10,13 +10,13 @@ export interface StartedGateway {
 export interface GatewayUnderTest {
   readonly name: string;
   readonly version: string;
-  /** What the page says of its configuration. */
+  /** How the page describes its configuration. */
   readonly configuration: string;
-  /** `directory` is for its files and its log. Rejects if it cannot be installed or does not start. */
+  /** `directory` is for its files and log. Rejects if it can't be installed or doesn't start. */
   start(provider_port: number, directory: string): Promise<StartedGateway>;
 }
 
-/** Where it is installed. */
+/** The path of an installed gateway. */
 export function pathOf(installed: CachedProgram): string {
   if ('missing' in installed) throw new Error(installed.missing);
   return installed.path;

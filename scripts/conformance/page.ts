@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { VERDICTS, type Verdict } from '../../packages/conformance/src/judge.ts';
 import type { GatewayUnderTest } from './gateway.ts';
 
-/** What this page needs of the report that the suite writes. */
+/** The part of the suite's report that the page needs. */
 export interface Report {
   readonly suite: string;
   readonly seed: number;
@@ -24,10 +24,10 @@ export interface Differing {
 
 export interface Tested {
   readonly gateway: GatewayUnderTest;
-  /** Of the first run. */
+  /** The report of the first run. */
   readonly report: Report;
   readonly runs: number;
-  /** Cases whose verdict was another one in a later run. */
+  /** Cases with another verdict in a later run. */
   readonly differing: readonly Differing[];
 }
 
@@ -36,7 +36,7 @@ const PAGE = join(ROOT, 'docs/conformance.md');
 const RESULTS = join(import.meta.dirname, 'results.json');
 const [BEGIN, END] = ['<!-- begin: results -->', '<!-- end: results -->'];
 
-/** Replaces what is between the markers, and keeps each verdict beside the script. */
+/** Replaces the text between the markers, and stores every verdict beside this script. */
 export function writePage(all: readonly Tested[]): void {
   const page = readFileSync(PAGE, 'utf8');
   const [before, rest] = page.split(BEGIN);
@@ -81,7 +81,7 @@ function counts(all: readonly Tested[]): string {
   return table(['verdict', ...all.map(({ gateway }) => gateway.name)], rows);
 }
 
-/** Cases that differ in their wire or state only are a group. */
+/** Groups cases that differ only in their wire or state. */
 function groups(all: readonly Tested[]): string {
   const ids = new Set(all.flatMap(({ report }) => report.results.map(({ id }) => groupOf(id))));
   const rows = [...ids]

@@ -1,21 +1,21 @@
 import { dirname } from 'node:path/posix';
 import type { Import } from './imports.ts';
 
-/** All imports from the files of one folder to those of another. */
+/** All imports from files of one folder to files of another. */
 export interface FolderPair {
   readonly from: string;
   readonly to: string;
   readonly imports: readonly Import[];
 }
 
-/** Folders each of which reaches all others by imports: none can be read, or moved, without the others. */
+/** Folders that all reach each other by imports, so that none can be read or moved without the others. */
 export interface Circle {
   readonly folders: readonly string[];
-  /** What holds it together: the pairs within it, the ones with the fewest imports first. */
+  /** The pairs within it, those with the fewest imports first. */
   readonly pairs: readonly FolderPair[];
 }
 
-/** The pairs of different folders; a folder inside another is a folder of its own. */
+/** Pairs of different folders; a subfolder counts as a folder of its own. */
 export function folderPairs(imports: readonly Import[]): FolderPair[] {
   const crossing = imports.filter(({ from, to }) => dirname(from) !== dirname(to));
   const grouped = Map.groupBy(crossing, ({ from, to }) => `${dirname(from)} → ${dirname(to)}`);
@@ -25,7 +25,7 @@ export function folderPairs(imports: readonly Import[]): FolderPair[] {
   });
 }
 
-/** The strongly connected components of more than one folder, the largest first. */
+/** Strongly connected components with more than one folder, the largest first. */
 export function circlesOf(pairs: readonly FolderPair[]): Circle[] {
   const reach = reachability(pairs);
   const reaches = (from: string, to: string) => reach.get(from)?.has(to) ?? false;
@@ -40,7 +40,7 @@ export function circlesOf(pairs: readonly FolderPair[]): Circle[] {
   return circles.sort((one, other) => other.folders.length - one.folders.length);
 }
 
-/** The folders that each folder reaches in one step or more. */
+/** The folders that each folder reaches in one or more steps. */
 function reachability(pairs: readonly FolderPair[]): ReadonlyMap<string, ReadonlySet<string>> {
   const next = Map.groupBy(pairs, ({ from }) => from);
   return new Map(

@@ -1,25 +1,23 @@
 import { dirname, normalize } from 'node:path/posix';
 
-/** A source file; `path` begins at the repository's root, with slashes. */
+/** `path` is relative to the repository, with slashes. */
 export interface SourceFile {
   readonly path: string;
   readonly text: string;
 }
 
-/** An import of one source file by another. */
 export interface Import {
   readonly from: string;
   readonly to: string;
 }
 
-/** Biome's format puts every statement at the beginning of a line, and quotes specifiers singly. */
+/** Relies on Biome's format: statements start a line, and specifiers have single quotes. */
 const STATEMENT = /^(?:import|export)\s(?:[^;'"`]*\sfrom\s)?'(\.[^']+)'/gm;
-/** Modules loaded on demand, and types named in place; comments have no such calls. */
+/** Modules loaded on demand and inline types of imports; comments contain no such calls. */
 const EXPRESSION = /\bimport\('(\.[^']+)'\)/g;
 
 /**
- * Every import between the given files, types included, each pair once.
- * Throws if a relative specifier leads to none of them.
+ * All imports between the files, including types, each pair once. Throws if a relative specifier matches none of them.
  */
 export function importsOf(files: readonly SourceFile[]): Import[] {
   const paths = new Set(files.map(({ path }) => path));
@@ -35,7 +33,7 @@ export function importsOf(files: readonly SourceFile[]): Import[] {
   });
 }
 
-/** How many files import each file; files that none imports are absent. */
+/** How many files import each file; files without importers are absent. */
 export function importerCounts(imports: readonly Import[]): ReadonlyMap<string, number> {
   const counts = new Map<string, number>();
   for (const { to } of imports) counts.set(to, (counts.get(to) ?? 0) + 1);

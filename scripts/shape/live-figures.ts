@@ -9,39 +9,39 @@ const EVENT_REPETITIONS = 20;
 const RESET_REPETITIONS = 6;
 /** Streams that are open at once while objects are counted. */
 const OPEN_STREAMS = 50;
-/** The role, and enough text to continue from. */
+/** The role and enough text to continue from. */
 const EVENTS_BEFORE = 20;
-/** Enough of a continuation to be shown, whatever it repeats first, and far from its end. */
+/** Enough that a continuation becomes visible, whatever it repeats first, and far from its end. */
 const EVENTS_AFTER = 40;
-/** An event has no further effects so long after the client has received it, but those of timers. */
+/** After this, an event that the client has received has no further effects except by timers. */
 const SETTLE_MS = 20;
-/** What a run writes to the store at its beginning, or when it is interrupted, is written so long after that. */
+/** After this, the writes at the start of a run or after an interruption have reached the store. */
 const STORE_MS = 500;
 
-/** A long text without repetitions, one word to an event. */
+/** A long text without repetitions, one word per event. */
 const TEXT = Array.from({ length: 400 }, (_, index) => `word${index}`).join(' ');
 const REQUEST = { model: 'model', stream: true, messages: [{ role: 'user', content: 'Count.' }] };
 
-/** How a provider continues an answer, and what Holdfast knows of it. */
+/** How a provider continues an answer, and what Holdfast knows about it. */
 interface Scenario {
   readonly plan: Plan;
   readonly upstream: Omit<UpstreamOptions, 'base_url'>;
 }
 
-/** The provider is known to continue a prefix to the letter. */
+/** The provider is known to continue a prefix exactly. */
 const PREFILL: Scenario = {
   plan: { parts: [{ text: TEXT }], prefill: 'vllm' },
   upstream: { dialect: 'vllm' },
 };
-/** Nothing is known of the provider; its model repeats the words from which it is asked to continue. */
+/** Nothing is known about the provider, and its model repeats the anchor as asked. */
 const NUDGE: Scenario = { plan: { parts: [{ text: TEXT }], continuation: 'obedient' }, upstream: {} };
 
 export interface LiveFigures {
-  /** All calls that one healthy event makes. */
+  /** All calls made for one healthy event. */
   readonly event: readonly Call[];
   readonly prefill: ResetCalls;
   readonly nudge: ResetCalls;
-  /** How many objects of which class one open run holds. */
+  /** The number of objects of each class that one open run holds. */
   readonly run: InstanceCounts;
 }
 
@@ -49,13 +49,13 @@ export interface LiveFigures {
 export interface ResetCalls {
   /** From the request until just before the reset. */
   readonly before: readonly Call[];
-  /** From the reset until the client has received the beginning of the continuation. */
+  /** From the reset until the client receives the beginning of the continuation. */
   readonly after: readonly Call[];
 }
 
-/** Runs Holdfast between a provider and a client on this machine, and measures it. Takes about 15 seconds. */
+/** Measures a Holdfast process between a local provider and a local client. Takes about 15 seconds. */
 export async function liveFigures(): Promise<LiveFigures> {
-  // Runs that have ended leave objects behind, which must not count: the open runs have a process of their own.
+  // A separate process, because completed runs leave objects behind that must not count.
   const run = await withHoldfast(PREFILL, runObjects);
   const { event, prefill } = await withHoldfast(PREFILL, async (holdfast, provider) => ({
     event: await eventCalls(holdfast, provider),
@@ -87,7 +87,7 @@ interface OpenStream {
   readonly answer: SteppedAnswer;
 }
 
-/** Opens a stream and resolves once its first events have arrived. */
+/** Opens a stream. Resolves once its first events have arrived. */
 async function openStream(
   holdfast: ProbedHoldfast,
   provider: SteppedProvider,
@@ -104,8 +104,8 @@ async function openStream(
 }
 
 /**
- * Timers and the process's other work can only add calls. Each repetition has one event between two readings of the
- * counters, so the repetition with the fewest calls shows the event alone.
+ * Timers and other work of the process can only add calls. Each repetition reads the counters before and after one
+ * event, so the repetition with the fewest calls shows the event alone.
  */
 async function eventCalls(holdfast: ProbedHoldfast, provider: SteppedProvider): Promise<readonly Call[]> {
   const { client, answer } = await openStream(holdfast, provider);
@@ -121,7 +121,9 @@ async function eventCalls(holdfast: ProbedHoldfast, provider: SteppedProvider): 
   return repetitions.reduce((best, calls) => (total(calls) < total(best) ? calls : best));
 }
 
-/** Each repetition is a stream of its own. What only some of them call is the work of timers, or of the first stream. */
+/**
+ * Each repetition has a stream of its own. Calls that not all of them make come from timers or from the first stream.
+ */
 async function resetCalls(holdfast: ProbedHoldfast, provider: SteppedProvider): Promise<ResetCalls> {
   let { before, after } = await oneReset(holdfast, provider);
   for (let repetition = 1; repetition < RESET_REPETITIONS; repetition += 1) {
@@ -146,8 +148,8 @@ async function oneReset(holdfast: ProbedHoldfast, provider: SteppedProvider): Pr
 }
 
 /**
- * Counts live objects, not calls of constructors: an event's own objects are made by calls, which are counted already,
- * whereas a reader has to know the objects that a run holds while it lasts. The first stream creates what all share.
+ * Counts live objects rather than constructor calls: an event's own objects are covered by its calls, while a reader of
+ * the code has to know the objects that a run holds. The first stream creates the shared objects, which don't count.
  */
 async function runObjects(holdfast: ProbedHoldfast, provider: SteppedProvider): Promise<InstanceCounts> {
   await openStream(holdfast, provider);
@@ -162,19 +164,19 @@ async function runObjects(holdfast: ProbedHoldfast, provider: SteppedProvider): 
   return Object.fromEntries(counts.filter(([, count]) => count > 0));
 }
 
-/** How many calls there are in all. */
+/** The total number of calls. */
 export const total = (calls: readonly Call[]): number => calls.reduce((sum, { count }) => sum + count, 0);
 
 export const filesOf = (calls: readonly Call[]): ReadonlySet<string> =>
   new Set(calls.map(({ file }) => file));
 
-/** The files of `calls` that `known` does not pass. */
+/** The files of `calls` that aren't files of `known`. */
 export function filesBeyond(calls: readonly Call[], known: readonly Call[]): string[] {
   const files = filesOf(known);
   return [...filesOf(calls)].filter((file) => !files.has(file));
 }
 
-/** The functions of `calls` that are none of `known`. */
+/** The functions of `calls` that aren't in `known`. */
 export function withoutFunctions(calls: readonly Call[], known: readonly Call[]): Call[] {
   const identity = ({ file, start }: Call) => `${file}:${start}`;
   const identities = new Set(known.map(identity));

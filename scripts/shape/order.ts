@@ -2,9 +2,9 @@ import { basename, dirname } from 'node:path/posix';
 import type { Import } from './imports.ts';
 
 /**
- * The layers. An import may point to its own layer or a later one, never to an earlier one. The folders of one layer may
- * import each other; the measurement of circles finds those that do so in both directions. Folders that are not listed
- * may import every folder and be imported by every folder.
+ * The layers. An import may point to its own layer or a later one, never to an earlier one. Folders of the same layer
+ * may import each other; the check for circles finds those that do so in both directions. Folders that aren't listed
+ * may import, and be imported by, every folder.
  */
 export const LAYERS: readonly (readonly string[])[] = [
   ['src/proxy/api'],
@@ -27,8 +27,9 @@ export function orderViolations(imports: readonly Import[], layers = LAYERS): Im
 }
 
 /**
- * The rule as the `overrides` of biome.json, so that an editor marks a wrong import. Biome compares specifiers, not the
- * files they lead to, and only those of statements and `import()` calls: `orderViolations` is the complete check.
+ * The rule as `overrides` of biome.json, so that an editor marks a wrong import. Biome compares specifiers rather than
+ * the files they resolve to, and only those of statements and `import()` calls, so `orderViolations` is the complete
+ * check.
  */
 export function linterOverrides(layers = LAYERS): object[] {
   return layers.slice(1).map((layer, index) => {

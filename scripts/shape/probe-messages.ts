@@ -1,4 +1,4 @@
-/** What the probe can be asked. `calls` also sets its counters back to nothing. */
+/** Questions to the probe. `calls` also resets its counters. */
 export type ProbeQuestion = 'calls' | 'instances';
 
 export interface ProbeAnswer {
@@ -6,20 +6,20 @@ export interface ProbeAnswer {
   readonly instances?: InstanceCounts;
 }
 
-/** A function below src/ that was called, at least once. */
+/** A function below src/ that was called at least once. */
 export interface Call {
   readonly file: string;
-  /** Empty for a function without a name. */
+  /** Empty for an anonymous function. */
   readonly name: string;
-  /** Where it begins, in characters from the start of the file; type stripping leaves places as they are. */
+  /** Offset in characters from the start of the file; type stripping preserves positions. */
   readonly start: number;
   readonly count: number;
 }
 
-/** Numbers of live objects by `<class> in <file>`. */
+/** Number of live objects by `<class> in <file>`. */
 export type InstanceCounts = Readonly<Record<string, number>>;
 
-/** The parts of V8's heap snapshot that say which class an object is of. */
+/** The parts of V8's heap snapshot that show the class of an object. */
 export interface HeapSnapshot {
   readonly snapshot: {
     readonly meta: {

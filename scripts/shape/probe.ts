@@ -1,4 +1,4 @@
-// Loaded into a Holdfast process before anything else: counts calls from the first one on, and answers over IPC.
+// Preloaded into a Holdfast process, so that it counts calls from the first one on. Answers over IPC.
 import { Session } from 'node:inspector';
 import type { Call, HeapSnapshot, InstanceCounts, ProbeAnswer, ProbeQuestion } from './probe-messages.ts';
 
@@ -6,7 +6,7 @@ const SOURCE_URL = new URL('../../src/', import.meta.url).href;
 
 const session = new Session();
 session.connect();
-/** The scripts below src/, by the ids under which V8 knows them. */
+/** The scripts below src/, by their ids in V8. */
 const sources = new Map<string, string>();
 
 session.post('Profiler.enable');
@@ -28,7 +28,7 @@ function refuse(error: Error | null): void {
   if (error) throw error;
 }
 
-/** The functions below src/ that were called since this was last asked, with how often each was. */
+/** The functions below src/ that were called since the last question, with the number of calls. */
 function takeCalls(take: (calls: Call[]) => void): void {
   session.post('Profiler.takePreciseCoverage', (error, { result }) => {
     refuse(error);
@@ -52,7 +52,7 @@ function takeCalls(take: (calls: Call[]) => void): void {
   });
 }
 
-/** The live objects by the class below src/ that made them, after the full garbage collection of a heap snapshot. */
+/** The live objects by their class below src/, after the full garbage collection that a heap snapshot starts with. */
 function takeInstances(take: (instances: InstanceCounts) => void): void {
   const chunks: string[] = [];
   const keep = ({ params }: { params: { chunk: string } }) => chunks.push(params.chunk);
@@ -64,7 +64,7 @@ function takeInstances(take: (instances: InstanceCounts) => void): void {
   });
 }
 
-/** V8 notes for every object where its constructor is in the source: names alone could be those of a library. */
+/** Uses the source location of each object's constructor, because a library may have classes with the same names. */
 function instancesIn({ snapshot: { meta }, nodes, locations, strings }: HeapSnapshot): InstanceCounts {
   const instances: Record<string, number> = {};
   const object = meta.node_types[0].indexOf('object');
@@ -75,7 +75,7 @@ function instancesIn({ snapshot: { meta }, nodes, locations, strings }: HeapSnap
     const url = sources.get(String(script));
     if (url === undefined || nodes[node + type_at] !== object) continue;
     const name = strings[nodes[node + name_at] ?? 0] ?? '';
-    // What V8 keeps of an asynchronous function that waits.
+    // V8's state of a suspended asynchronous function.
     if (name === 'Generator') continue;
     const key = `${name} in src/${url.slice(SOURCE_URL.length)}`;
     instances[key] = (instances[key] ?? 0) + 1;

@@ -19,7 +19,7 @@ export interface UpstreamOptions {
   readonly dialect?: DialectName;
 }
 
-/** `holdfast serve` as users run it, in a directory of its own, with a probe that counts what it does. */
+/** `holdfast serve` as users run it, in a directory of its own, with a probe that counts its calls and objects. */
 export class ProbedHoldfast {
   /** The base URL for clients, ending in `/v1`. */
   readonly url: string;
@@ -33,8 +33,8 @@ export class ProbedHoldfast {
   }
 
   /**
-   * Starts it with one upstream. All else is left at its default, the file store included, but the ports and what only
-   * disturbs measurements: the log, and the timers of checkpoints and leases.
+   * Starts it with one upstream. Everything else has its default, including the file store, except for the ports and
+   * what only disturbs measurements: the log, and the timers of checkpoints and leases.
    */
   static async start(upstream: UpstreamOptions): Promise<ProbedHoldfast> {
     const directory = mkdtempSync(join(tmpdir(), 'holdfast-shape-'));
@@ -61,7 +61,7 @@ export class ProbedHoldfast {
     }
   }
 
-  /** The calls made since this was last asked, or since the start. */
+  /** The calls since the previous question, or since the start. */
   async calls(): Promise<readonly Call[]> {
     return (await this.#ask('calls')).calls ?? [];
   }
@@ -70,7 +70,7 @@ export class ProbedHoldfast {
     return (await this.#ask('instances')).instances ?? {};
   }
 
-  /** Ends the process at once, with its streams. */
+  /** Kills the process at once, with its streams. */
   async close(): Promise<void> {
     if (this.#child.exitCode === null && this.#child.signalCode === null) {
       const exited = once(this.#child, 'exit');
@@ -80,14 +80,14 @@ export class ProbedHoldfast {
     rmSync(this.#directory, { recursive: true });
   }
 
-  /** Rejects if the process ends in place of an answer. */
+  /** Rejects if the process ends instead of answering. */
   #ask(question: ProbeQuestion): Promise<ProbeAnswer> {
     this.#child.send(question);
     return nextMessage<ProbeAnswer>({ process: this.#child });
   }
 }
 
-/** Resolves with the origin of the API once the process serves it. Rejects with what it says in place of that. */
+/** Resolves with the origin of the API once the process serves it. Rejects with its output if it doesn't. */
 async function greeted(child: ChildProcess): Promise<string> {
   if (!child.stderr) throw new Error('the process has no standard error');
   const said: string[] = [];

@@ -5,13 +5,13 @@ import { filesBeyond, filesOf, type LiveFigures, type ResetCalls, withoutFunctio
 import { linesOf } from './sizes.ts';
 import { type Figure, isMet, rangeText, TARGETS } from './targets.ts';
 
-/** Imports shown of each pair of folders in a circle; a pair with few is where a circle is easiest to break. */
+/** Imports listed for each pair of folders in a circle. It's easiest to break at a pair with few. */
 const IMPORTS_SHOWN = 3;
 const LARGEST_SHOWN = 10;
-/** Files with one importer and no more lines than this may belong into that importer. */
+/** A file with one importer and at most this many lines may belong in that importer. */
 const SMALL_FILE_LINES = 45;
 
-/** What the listing is made from. */
+/** The input for the listing. */
 export interface Material {
   readonly live: LiveFigures;
   readonly files: readonly SourceFile[];
@@ -29,7 +29,7 @@ export function figureTable(measured: Readonly<Record<Figure, number>>): string 
   return columns([['figure', 'measured', 'target', ''], ...rows]);
 }
 
-/** Figures without a target that help to read those with one. */
+/** Figures without a target that put those with one into perspective. */
 export function surroundings({ event, prefill, nudge }: LiveFigures, files: readonly SourceFile[]): string {
   const lines = files.map(linesOf);
   const sum = (key: 'all' | 'comment' | 'blank') => lines.reduce((total, counts) => total + counts[key], 0);
@@ -48,7 +48,7 @@ export function surroundings({ event, prefill, nudge }: LiveFigures, files: read
   ]);
 }
 
-/** A circle with its pairs of folders and, of each pair, the first imports from file to file. */
+/** A circle with its pairs of folders, and the first imports of each pair. */
 export function circleText({ folders, pairs }: Circle, shown = IMPORTS_SHOWN): string {
   return section(
     `Circle of ${folders.length} folders: ${folders.join(', ')}`,
@@ -56,7 +56,7 @@ export function circleText({ folders, pairs }: Circle, shown = IMPORTS_SHOWN): s
   );
 }
 
-/** What the figures are made of. */
+/** The details behind the figures. */
 export function listing({ live, files, imports, pairs }: Material): string {
   const counts = importerCounts(imports);
   const lengths = new Map(files.map((file) => [file.path, linesOf(file).all]));
@@ -110,7 +110,7 @@ function largest(files: readonly SourceFile[]): string {
 const section = (title: string, lines: readonly string[]): string =>
   [`\n${title}`, ...lines.map((line) => `  ${line}`)].join('\n');
 
-/** Columns as wide as their widest cell; the second one is of numbers. */
+/** Columns as wide as their widest cell; the second one holds numbers. */
 function columns(rows: readonly (readonly string[])[]): string {
   const widthOf = (column: number) => Math.max(...rows.map((row) => row[column]?.length ?? 0));
   return rows

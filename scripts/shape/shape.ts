@@ -1,5 +1,5 @@
 // `npm run shape` measures the shape of the source and prints every figure beside its target. With --list it also
-// prints what the figures are made of; with --check it exits with 1 if a target is missed.
+// prints the details behind the figures; with --check it exits with 1 if a target is missed.
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { spread } from '../../bench/statistics.ts';

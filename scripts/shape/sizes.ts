@@ -1,13 +1,13 @@
 import type { SourceFile } from './imports.ts';
 
-/** How many lines are what. */
+/** Number of lines by kind. */
 export interface Lines {
   readonly all: number;
   readonly comment: number;
   readonly blank: number;
 }
 
-/** Biome's format begins every line of a block comment with an asterisk, and no line of code with one. */
+/** In Biome's format, every line of a block comment starts with an asterisk, and no line of code does. */
 const COMMENT = /^\s*(?:\/\/|\/\*|\*)/;
 
 export function linesOf({ text }: Pick<SourceFile, 'text'>): Lines {

@@ -8,11 +8,11 @@ import { completionRequest } from '../../test/provider/request.ts';
 import type { Plan } from '../../test/provider/script.ts';
 import type { Step } from '../../test/provider/steps.ts';
 
-/** Says every event only when it is told to, so that exactly one of them can be put between two measurements. */
+/** Sends events only on request, so that a measurement can enclose exactly one of them. */
 export class SteppedProvider {
   readonly #server: Server;
   readonly #answers = new EventEmitter();
-  /** Other programs may still send requests to a server that had this port before; they do not know this path. */
+  /** Other programs may still send requests to a server that had this port before, but they don't know this path. */
   readonly #path = `/${randomUUID()}/v1`;
 
   private constructor(plan: Plan) {
@@ -38,7 +38,7 @@ export class SteppedProvider {
     return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}${this.#path}`;
   }
 
-  /** The answer to the request that arrives next; nothing of it has been said. */
+  /** The answer to the next request; none of it has been sent yet. */
   async next(): Promise<SteppedAnswer> {
     const [next] = (await once(this.#answers, 'answer')) as [SteppedAnswer];
     return next;
@@ -70,7 +70,7 @@ export class SteppedAnswer {
     response.writeHead(head.status, head.headers);
   }
 
-  /** Sends the next events, each in a write of its own. Throws if it has said everything. */
+  /** Sends the next events, each in its own write. Throws if too few are left. */
   send(count = 1): void {
     const next = this.#events.slice(this.#sent, this.#sent + count);
     if (next.length < count) throw new Error(`the provider has only ${this.#events.length} events to send`);

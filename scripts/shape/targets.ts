@@ -1,11 +1,11 @@
-/** One figure of the shape: its name, and the range in which it has to lie. */
+/** A figure of the shape: its name, and the allowed range. */
 export interface Target {
   readonly name: string;
   readonly min?: number;
   readonly max: number;
 }
 
-/** What the shape of the source is held to. `npm run shape` prints the measured figures in this order. */
+/** The targets for the shape of the source, in the order in which `npm run shape` prints them. */
 export const TARGETS = {
   event_files: { name: 'files that one healthy event passes', max: 18 },
   event_calls: { name: 'calls that one healthy event makes', max: 55 },

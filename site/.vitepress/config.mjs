@@ -1,4 +1,4 @@
-// The site is made of the pages of the repository where they are: their paths are its URLs.
+// The site consists of the repository's pages in place, so their paths are its URLs.
 import { cpSync, existsSync, globSync, mkdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -11,13 +11,15 @@ import { GROUPS } from '../navigation.ts';
 const SITE = fileURLToPath(new URL('..', import.meta.url));
 const ROOT = join(SITE, '..');
 const DRAWINGS = join(SITE, 'diagrams');
-/** The path that the site is below: `/holdfast/`. The index for LLMs takes no notice of `--base`. */
+/**
+ * The base path of the site, such as `/holdfast/`. An option wouldn't do, because the index for LLMs ignores `--base`.
+ */
 const { HOLDFAST_SITE_BASE: base = '/' } = process.env;
-/** In a workflow of GitHub; links to sources are left out elsewhere. */
+/** Set by GitHub's workflows; without them, the site has no links to the repository. */
 const { GITHUB_SERVER_URL, GITHUB_REPOSITORY } = process.env;
 const repository = GITHUB_REPOSITORY && `${GITHUB_SERVER_URL}/${GITHUB_REPOSITORY}`;
 
-/** Files that pages link to, and that are not pages. */
+/** Files that pages link to and that aren't pages themselves. */
 const files = new Set();
 
 function relativeLinks(md) {
@@ -32,13 +34,13 @@ function follow(token, page) {
   if (to.kind === 'page') token.attrSet('href', to.href);
   if (to.kind === 'file') {
     files.add(to.file);
-    // The router is for pages.
+    // The router handles only pages.
     token.attrSet('target', '_self');
   }
   if (to.kind === 'nothing') token.attrs = [];
 }
 
-/** An empty cell is no header of its column, whatever row it is in. */
+/** An empty cell in a header row isn't a header. */
 function emptyHeaders(md) {
   md.core.ruler.push('empty_headers', ({ tokens }) => {
     tokens.forEach((token, index) => {
@@ -49,7 +51,7 @@ function emptyHeaders(md) {
   });
 }
 
-/** Templates in code are text, and no expressions of Vue. VitePress does the same for whole blocks only. */
+/** Code may contain `{{ }}`, which Vue must not evaluate. VitePress ensures that only for whole blocks. */
 function literalCode(md) {
   const inline = md.renderer.rules.code_inline;
   md.renderer.rules.code_inline = (tokens, index, ...rest) => {
@@ -76,7 +78,9 @@ function drawings(md) {
   };
 }
 
-/** Pages are outside this directory, and so is not what they import: Vue is found where the server's bundle is run. */
+/**
+ * Pages are outside this directory, so their imports don't resolve here. When the server bundle runs, Node finds Vue.
+ */
 const vueOfSite = {
   name: 'vue-of-site',
   enforce: 'pre',
@@ -84,13 +88,13 @@ const vueOfSite = {
 };
 
 const decisions = globSync('docs/adr/*.md', { cwd: ROOT }).sort();
-/** `# 1. Seams rest on facts` */
+/** For example, of `# 1. Seams rest on facts`. */
 const titleOf = (path) => /^# (.+)$/m.exec(readFileSync(join(ROOT, path), 'utf8'))[1].replaceAll('`', '');
 
 const sidebar = [
   ...GROUPS.map(({ title, pages }) => ({
     text: title,
-    // A group without a link would be a button within a button.
+    // Without a link, the group would be a button within a button.
     link: pageLink(pages[0].page),
     collapsed: title !== 'Start',
     items: pages.map(({ title: text, page }) => ({ text, link: pageLink(page) })),

@@ -9,12 +9,12 @@ function errorOf(value: unknown): ProviderError {
   return error;
 }
 
-/** An error in the middle of the text. */
+/** An error event within the stream. */
 const NOW_MS = Date.UTC(2026, 10, 20, 10, 0, 0);
 const inBand = (value: unknown, phase: Phase = 'text'): Interruption =>
   classify({ kind: 'error_event', error: errorOf(value) }, phase, NOW_MS);
 
-/** An error instead of a stream. */
+/** An error response instead of a stream. */
 const refused = (status: number, body?: unknown, more: object = {}): Interruption =>
   classify(
     {

@@ -40,7 +40,7 @@ const diverged: Interruption = { ...errorEvent, evidence: { kind: 'seam_rejected
 interface Spent {
   readonly interruption?: Interruption;
   readonly added?: number;
-  /** Where it died, if it had said something. */
+  /** Where the answer was cut, if it had any text. */
   readonly position?: number;
   readonly now_ms?: number;
   readonly target?: number;

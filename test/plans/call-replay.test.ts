@@ -17,7 +17,7 @@ const start = (index: number, name = 'forecast'): ToolDelta => ({
 const said = (index: number, text: string): ToolDelta => ({ kind: 'tool_arguments', index, text });
 const close = (index: number): ToolDelta => ({ kind: 'tool_close', index, proof: 3 });
 
-/** What becomes of the deltas, one after the other, or why the answer is another. */
+/** What the replay passes on of the deltas, or why it rejects the answer. */
 function joined(replay: CallReplay, ...deltas: readonly ToolDelta[]): readonly Delta[] | string {
   const all: Delta[] = [];
   for (const delta of deltas) {

@@ -99,7 +99,7 @@ type Written =
   | { readonly kind: 'list'; readonly items: readonly Written[] }
   | { readonly kind: 'object'; readonly fields: readonly (readonly [string, Written])[] };
 
-/** The one way to write it that is agreed upon. */
+/** The canonical form. */
 function canonical(document: Written): string {
   switch (document.kind) {
     case 'scalar':
@@ -115,7 +115,7 @@ function canonical(document: Written): string {
   }
 }
 
-/** One of the many other ways. */
+/** One of the many other ways to write it. */
 function write(document: Written, choices: Iterator<number>): string {
   const choose = () => choices.next().value ?? 0;
   const space = () => ['', ' ', '\n', '\t ', '', ''][choose()];

@@ -7,7 +7,7 @@ class Scene {
   readonly breaker = new CircuitBreaker(LIMITS);
   now_ms = 0;
 
-  /** One attempt that takes no time. True if it was let through. */
+  /** One instantaneous attempt. True if the breaker admitted it. */
   attempt(works: boolean, answered = works): boolean {
     if (!this.breaker.admits(this.now_ms)) return false;
     const began_ms = this.now_ms;
@@ -113,7 +113,7 @@ describe('while it is open', () => {
       scene.now_ms += 1;
       expect(scene.attempt(false)).toBe(true);
     }
-    // Once it was closed, the time is short again.
+    // Closing the breaker resets the time.
     scene.now_ms += 20_000;
     scene.attempt(true);
     scene.times(5, false);

@@ -71,7 +71,7 @@ test('a call is parsed once, and not for every word that follows it', () => {
   try {
     const half = transcriptOf(call(0, 'weather', `{"city":"${'}'.repeat(100_000)}`));
     for (let word = 0; word < 100; word++) {
-      // The arguments go on between the words, so that nothing of before can be remembered of the whole.
+      // The arguments continue between the words, so an earlier result can't be reused for the whole.
       for (const delta of [text('So'), ...call(0, 'weather', '}').slice(1)]) {
         expect(closedAt(half, delta)).toEqual([]);
         half.fold(delta);

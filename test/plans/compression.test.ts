@@ -99,13 +99,13 @@ describe('what is left out', () => {
 
   it('is found in time, however long the conversation', () => {
     const length = 200_000;
-    // Every result refers to the first call: no place but the beginning is whole.
+    // Every result refers to the first call, so the conversation can be split only at its beginning.
     const parts = [user, calls('a'), ...Array.from({ length }, () => results('a'))];
     expect(middleOf(parts, 8)).toBeUndefined();
   });
 });
 
-/** Any conversation, unlikely ones included. */
+/** Any conversation, including unlikely ones. */
 const anyPart: fc.Arbitrary<Part> = fc
   .record({
     kind: fc.constantFrom<Part['kind']>('pinned', 'user', 'model', 'model', 'result', 'result'),
@@ -117,7 +117,7 @@ const anyPart: fc.Arbitrary<Part> = fc
     results: kind === 'result' || (kind === 'user' && ids.length === 3) ? ids : [],
   }));
 
-/** One whose calls are all answered, at once. */
+/** A conversation whose calls are all answered immediately. */
 const wellFormed: fc.Arbitrary<readonly Part[]> = fc
   .array(fc.oneof(fc.constantFrom(user, system, model), fc.integer({ min: 1, max: 3 })), { maxLength: 40 })
   .map((turns) => {
@@ -129,7 +129,7 @@ const wellFormed: fc.Arbitrary<readonly Part[]> = fc
     });
   });
 
-/** Pairs of a call and its result, by position. */
+/** Pairs of a call and its result, as indices. */
 function pairs(parts: readonly Part[]): (readonly [number, number])[] {
   return parts.flatMap(({ results: ids }, index) =>
     ids.flatMap((id) => {
@@ -152,17 +152,17 @@ describe('any conversation', () => {
         const isLeftOut = (index: number) => left_out.includes(index);
         expect(left_out.length).toBeGreaterThan(0);
         expect(left_out).toEqual([...new Set(left_out)].toSorted((one, other) => one - other));
-        // The end stays, and so do instructions, and what the user has said last.
+        // The end, instructions and the user's last message stay.
         for (const index of left_out) expect(index).toBeLessThan(parts.length - keep);
         for (const [index, { kind }] of parts.entries())
           if (kind === 'pinned') expect(isLeftOut(index)).toBe(false);
         const last = parts.findLastIndex(({ kind }) => kind === 'user');
         expect(isLeftOut(last)).toBe(false);
-        // No call is without its results, and no result without its call.
+        // No call loses its results, and no result its call.
         for (const [call, result] of pairs(parts)) expect(isLeftOut(call)).toBe(isLeftOut(result));
-        // What is joined to stays, and is what the user has said last.
+        // The message that the summary is joined to stays, and is the user's last one.
         if (joined_to !== undefined) expect(joined_to).toBe(last);
-        // Where the summary stands alone, nothing of the user's stands right after it, if that can be had.
+        // If possible, a summary of its own isn't followed directly by a user message.
         const end = Math.max(...left_out) + 1;
         const isTurn = parts[end]?.kind === 'model' && parts[end - 1]?.kind !== 'model';
         const couldBe = parts.slice(0, end).some(({ kind }, index) => kind === 'model' && index > 0);

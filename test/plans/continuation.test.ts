@@ -16,7 +16,7 @@ describe('ways of asking, in their order', () => {
     failed: new Set(),
   };
 
-  /** What is tried when one after the other fails. */
+  /** The modes in the order in which a run tries them if each fails. */
   function tried(changes: Partial<ModeFacts>): Mode[] {
     const modes: Mode[] = [];
     for (;;) {

@@ -26,7 +26,7 @@ const because = (cause: Cause): Interruption => ({ ...reset, cause });
 const policy: Policy = { plans: ['R1', 'R2', 'R3', 'R4'], tool_proof: 1, schemas: SCHEMAS, spliceable: true };
 const allowance: Allowance = { exhausted: undefined, delivered: true, tokens_left: Number.POSITIVE_INFINITY };
 
-/** The plan in one line: which calls are settled, which are cut. */
+/** The plan on one line: which calls are settled, and which are cut. */
 function planned(plan: Plan): string {
   const numbers = (calls: readonly { index: number }[]) => calls.map(({ index }) => index).join(',');
   switch (plan.kind) {
@@ -421,7 +421,7 @@ describe('where the provider has run a tool of its own', () => {
 });
 
 describe('the least proof that settles a call', () => {
-  /** By its arguments (1), by what came after it (2), by the wire (3). */
+  /** Proven by its arguments (1), by what came after it (2), or by the wire (3). */
   const proofs: readonly [string, Transcript, Proof][] = [
     ['arguments that satisfy the schema', transcriptOf(call(0, 'weather', WHOLE)), 1],
     ['text after it', transcriptOf(call(0, 'weather', '{}'), text('Done.')), 2],

@@ -8,11 +8,11 @@ import { CASES, seedOr } from '../cases.ts';
 
 const SEED = seedOr(Date.now() % 2 ** 31);
 
-/** How a provider counts: pieces of a text as its tokenizer has them, and what its template puts around a turn. */
+/** How a provider counts: its tokenizer's pieces of a text, and the tokens that its template adds to a turn. */
 interface Manner {
   pieces(text: string): string[];
   readonly turn_tokens: number;
-  /** The answer in pieces of so many tokens. */
+  /** How many tokens of the answer arrive per delta. */
   readonly tokens_per_delta: number;
 }
 
@@ -56,7 +56,7 @@ const attempt = (mode: AttemptUsage['mode'], changes: Partial<AttemptUsage>): At
   return { mode, text: none, reasoning: none, tools: none, swallowed: none, added_messages: [], ...changes };
 };
 
-/** A prompt is said to be as many tokens off at most, where it is so small that they are more than 2 %. */
+/** The largest error allowed for prompts so small that it exceeds 2 %. */
 const SMALL_ERROR_TOKENS = 15;
 
 const askedFor = (messages: fc.Arbitrary<string[]>, tools: number) =>
@@ -74,7 +74,7 @@ const askedBriefly = askedFor(fc.array(prose(4, 20), { minLength: 1, maxLength: 
 describe.each(Object.entries(MANNERS))('a provider that counts %s', (_, manner) => {
   const tokens = (text: string) => manner.pieces(text).length;
 
-  /** How far it is found to be off, and of how many tokens. */
+  /** The error of the estimate, and the true number of tokens. */
   function offBy({ messages, tools, shown, rest, mode }: Asked): { off: number; own: number } {
     const own =
       messages.reduce((sum, message) => sum + manner.turn_tokens + tokens(message), 0) +

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { isRepeated, type ToolCall } from '../../src/plans/tool-call.ts';
 import { call, close, transcriptOf } from './saying.ts';
 
-/** Whether `second` repeats `first`, which is settled. */
+/** Whether `second` repeats `first`, a settled call. */
 function repeats(first: string, second: string, names: readonly [string, string] = ['weather', 'weather']) {
   const transcript = transcriptOf(call(0, names[0], first), close(0), call(1, names[1], second));
   return isRepeated(transcript.toolCalls[1] as ToolCall, transcript.closedCalls);

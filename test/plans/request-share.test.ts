@@ -41,12 +41,12 @@ describe('a request takes more than it may', () => {
     });
     fc.assert(
       fc.property(size, fc.double({ min: 1, max: 60_000, noNaN: true }), fc.nat(500), (said, max, more) => {
-        // As it is sent: what says who speaks takes more characters than the tokens that are counted for it.
+        // As sent: the JSON around each message has more characters than the estimate adds tokens for it.
         const text = [...said.message_characters, said.tool_characters].reduce((sum, each) => sum + each, 0);
         const sent = text + 20 * (said.message_characters.length + 1) + more;
         const estimated = estimatedPromptTokens(said);
         expect(takesMoreThan(max, sent, () => said)).toBe(estimated > max);
-        // A context in which more is allowed is exceeded by less.
+        // A request that exceeds a limit also exceeds half of it.
         if (takesMoreThan(2 * max, sent, () => said)) expect(takesMoreThan(max, sent, () => said)).toBe(true);
       }),
       RUNS,

@@ -1,7 +1,7 @@
 import type { Delta, Proof } from '../../src/plans/delta.ts';
 import { Transcript } from '../../src/plans/transcript.ts';
 
-/** Deltas in the fewest words; `call` is a tool call as far as it came. */
+/** Shorthands for deltas. `call`: a tool call, as far as it arrived. */
 export const text = (said: string): Delta => ({ kind: 'text', text: said });
 export const refusal = (said: string): Delta => ({ kind: 'refusal', text: said });
 export const reasoning = (thought: string): Delta => ({ kind: 'reasoning', text: thought });
@@ -30,7 +30,7 @@ export const ran = (id: string, name = 'create_ticket'): Delta[] => [
 
 export const transcriptOf = (...said: (Delta | readonly Delta[])[]): Transcript => Transcript.of(said.flat());
 
-/** The tools of all these tests: one with a required argument, one without any. */
+/** The tools of all these tests: one with a required argument, and one without arguments. */
 export const SCHEMAS = new Map<string, unknown>([
   [
     'weather',

@@ -5,7 +5,7 @@ import { call, close, start } from './saying.ts';
 
 type ToolDelta = Extract<Delta, { kind: 'tool_start' | 'tool_arguments' | 'tool_close' }>;
 
-/** What is shown of these deltas, one after the other. */
+/** What is shown of consecutive deltas. */
 const shown = (calls: ShownCalls, ...deltas: (Delta | Delta[])[]): ShownFragment[] =>
   deltas.flat().flatMap((delta) => calls.show(delta as ToolDelta) ?? []);
 

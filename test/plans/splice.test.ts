@@ -24,7 +24,7 @@ function spliceOf(
   });
 }
 
-/** All that comes of these deltas; the end is theirs. */
+/** All output for these deltas, which end the attempt. */
 const spliced = (splice: Splice, ...deltas: Delta[]): Delta[] => [
   ...deltas.flatMap((delta) => splice.accept(delta)),
   ...splice.end(),
@@ -249,7 +249,7 @@ describe("the client's limit, where more was asked for so that an anchor can be 
     expect(splice.accept(first)).toEqual([first]);
     expect(splice.isOpen).toBe(true);
     const passed = others.filter((delta) => splice.isOpen && splice.allows([delta]));
-    // Its first delta is so long that it counts as several tokens.
+    // The first delta is long enough to count as several tokens.
     expect(passed.length).toBeLessThan(3);
     expect(splice).toMatchObject({ stopReason: 'length', isOpen: false });
   });

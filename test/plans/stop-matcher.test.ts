@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { StopMatcher } from '../../src/plans/stop-conditions.ts';
 import { pieces } from './seam/joining.ts';
 
-/** What comes through of a continuation, at one chunking. */
+/** What passes through of a continuation in these chunks. */
 function through(stops: readonly string[], delivered: string, chunks: readonly string[]) {
   const matcher = new StopMatcher(stops, delivered);
   let emitted = '';

@@ -113,7 +113,7 @@ class Scene {
     return chooseTargets(this);
   }
 
-  /** Who may be asked after this. */
+  /** The targets that can be asked after this. */
   after(
     target: number,
     said: Interruption,

@@ -127,7 +127,7 @@ test.each([
       transcript.fold(delta);
       if (delta.kind === 'tool_start') expected += 1024 + delta.id.length;
     }
-    // Before it is counted, and after: what comes later is added to what was counted.
+    // The first check counts everything; later ones only add what came since.
     for (let more = 1; more <= 3; more++) {
       expect(transcript.exceeds(expected + more * bytes)).toBe(false);
       expect(transcript.exceeds(expected + more * bytes - 1)).toBe(true);
@@ -163,7 +163,7 @@ test('to give up many calls costs each of them the same', () => {
   const CALLS = 20_000;
   const transcript = new Transcript();
   for (let index = 0; index < CALLS; index++) transcript.fold(start(index, 'forecast'));
-  // What would look at all of them each time.
+  // Any of these would visit all calls each time.
   const looks = [vi.spyOn(Array.prototype, 'filter'), vi.spyOn(Array.prototype, 'findLast')];
   try {
     for (let index = 0; index < CALLS; index++) transcript.fold(cancel(index));

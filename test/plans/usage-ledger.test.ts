@@ -23,7 +23,7 @@ const usage = (prompt_tokens: number, completion_tokens: number, more: object = 
   ...more,
 });
 
-/** Two messages: (3 + 10) + (3 + 2) tokens, as estimated. */
+/** Two messages with an estimated (3 + 10) + (3 + 2) tokens. */
 const size: PromptSize = { message_characters: [40, 8], tool_characters: 0, media_tokens: 0 };
 
 describe('the usage of the one answer that the client saw', () => {
@@ -176,7 +176,7 @@ describe('the usage of the one answer that the client saw', () => {
     expect(logicalUsage(attempts, size)).toEqual(expected);
   });
 
-  // The markup around a call is tokens that no event shows: the report of the rest says nothing of one character each.
+  // No event shows the markup around a call, so the report for the rest doesn't mean one token per character.
   test.each([1, 4, 15, 29])(
     'is in all what was reported, when a prefix of %i tokens was sent back',
     (said) => {
@@ -228,7 +228,7 @@ test('the parts of each upstream are distinguished', () => {
     attempt('nudge', { upstream: 'two', reported: usage(40, 12), text: tokens(10) }),
     attempt('nudge', { upstream: 'one', reported: usage(60, 5), text: tokens(5) }),
   ];
-  // What another replica had done by whom is not known.
+  // It's unknown which upstreams another replica had asked.
   expect(usageByUpstream(attempts)).toEqual([
     {
       upstream: 'one',

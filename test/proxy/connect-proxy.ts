@@ -3,17 +3,17 @@ import http, { type IncomingMessage } from 'node:http';
 import net, { type AddressInfo, type Socket } from 'node:net';
 import { onTestFinished } from 'vitest';
 
-/** What a proxy was asked for: `host:port` for a tunnel, a whole address for a request that it sends on. */
+/** What the proxy was asked for: `host:port` for a tunnel, or the full URL of a request to forward. */
 interface Asked {
   readonly method: string | undefined;
   readonly target: string | undefined;
   readonly authorization: string | undefined;
 }
 
-/** An HTTP proxy on a free port, closed when the test ends. Every name is this machine to it. */
+/** An HTTP proxy on a free port, closed when the test ends. It resolves every name to this machine. */
 export class ConnectProxy {
   readonly asked: Asked[] = [];
-  /** What it answers in place of a tunnel; `0`: nothing at all. */
+  /** The status sent instead of a tunnel; `0`: no response at all. */
   refusal: number | undefined;
   readonly #server = http.createServer();
   readonly #sockets = new Set<Socket>();

@@ -18,7 +18,7 @@ const CALL = { tool: { id: 'call_a', name: 'tides', arguments: '{"port":"Brest"}
 const IN_TEXT = { event: 6 } as const;
 const NAMES = Object.keys(WIRES) as WireName[];
 
-/** One question, as each wire asks it. */
+/** The same question in the form of each wire. */
 const REQUESTS: Readonly<Record<WireName, object>> = {
   chat_completions: { model: 'm', messages: [{ role: 'user', content: 'Tell me.' }] },
   completions: { model: 'm', prompt: `Tell me.${PROMPT_END}` },
@@ -63,7 +63,7 @@ const ask = (
   wire: WireName = 'chat_completions',
 ) => post(`${api}/v1`, wire, body, headers);
 
-/** Answers of the test provider are numbered, and have times. */
+/** Answers of the test provider differ in their numbers and times. */
 const comparable = async (response: Response): Promise<unknown> =>
   JSON.parse(
     (await response.text())
@@ -345,7 +345,7 @@ const UNVERIFIED = {
   },
 };
 
-/** A provider that answers in JSON, whatever it is asked for. */
+/** A provider that answers in JSON, even if it's asked for a stream. */
 async function jsonProvider(answer: (asked: Asked) => Answer) {
   const asked: Asked[] = [];
   const root = await startPeer(async (request, response) => {

@@ -12,7 +12,7 @@ import type { SimulationOptions } from '../simulation/simulate.ts';
 
 const FEWER_CASES = caseShare(5);
 
-/** Clients that ask for no stream always get their usage, and never anything besides the answer. */
+/** Clients that don't ask for a stream always get the usage, and nothing besides the answer. */
 const asDocuments = <Same extends Case>(cases: fc.Arbitrary<Same>): fc.Arbitrary<Same> =>
   cases.map(({ options, ...rest }) => {
     const request = { ...options.request, stream_options: { include_usage: true } };
@@ -45,7 +45,7 @@ describe('whatever is cut, wherever, a document is the whole answer or an error'
   });
 });
 
-/** True if there is an answer. */
+/** Returns whether there is an answer. */
 function saysWhatAStreamDoes({ outcome, status, headers, body, run, stream }: DocumentSimulation): boolean {
   expect(run.client.body).toBe('');
   expect(run.client.destroyed).toBe(false);
@@ -65,13 +65,13 @@ function saysWhatAStreamDoes({ outcome, status, headers, body, run, stream }: Do
   const { refusal, toolCalls, finish, usage } = stream;
   const { usage: report, ...said } = messageIn(body);
   expect(said).toEqual({ text, reasoning, refusal, toolCalls, finish });
-  // Older reports of messages leave the input to the beginning.
+  // Older usage reports of messages leave out the input, which was reported at the beginning.
   if (usage) expect(report).toMatchObject(usage);
   expect(run.journal).toMatchObject({ text, seq: stream.events });
   return true;
 }
 
-/** Compares the two if they say the same: then they are the same in everything else as well. */
+/** Returns whether both say the same. If so, everything else must be the same, too. */
 async function isThatOfTheUncutRun(
   { faults: _, ...plan }: Plan,
   options: SimulationOptions,
@@ -84,7 +84,7 @@ async function isThatOfTheUncutRun(
   return true;
 }
 
-/** All that is said in it, part by part: the white space around a call may end up on its other side. */
+/** All text, part by part, because white space around a call may move to its other side. */
 function textsIn(document: object): readonly unknown[] {
   const texts: unknown[] = [];
   JSON.stringify(document, (key, value: unknown) => {
@@ -95,15 +95,15 @@ function textsIn(document: object): readonly unknown[] {
   return texts;
 }
 
-/** The report of an attempt that was cut is lost, and so is the end of its thoughts. */
+/** The usage of an attempt that was cut is lost, and so is the end of its thoughts. */
 const comparable = (document: object): unknown =>
   JSON.parse(
     JSON.stringify(document, (key, value: unknown) =>
       /^(usage|encrypted_content)$/.test(key) ? undefined : value,
     )
-      // What the identity is depends on which attempt said something first.
+      // The id depends on which attempt was the first to produce content.
       .replaceAll(/chatcmpl-\d+/g, 'chatcmpl-n')
-      // A provider numbers the items of each attempt, and an item that is left out of one has no number there.
+      // A provider numbers the items of each attempt, so an item that one attempt lacks shifts the others.
       .replaceAll(/_chatcmpl-n_\d+/g, '_chatcmpl-n')
       .replaceAll(/"(created|created_at)":\d+/g, '"$1":0'),
   );

@@ -8,15 +8,15 @@ import { readStream } from '../simulation/stream-reading.ts';
 
 const TEXT = 'Kelp grips the rock through the surge and does not let go.';
 const CALL = { id: 'call_1', name: 'tides', arguments: '{"port":"Brest","days":[1,2,3]}' };
-/** Shorter than what may follow a finish reason is waited for. */
+/** Shorter than the wait for events after a finish reason. */
 const lease_ms = 1_500;
-/** The provider falls silent for longer than a lease; to a replica that was stopped it looks the same. */
+/** The provider is silent for longer than a lease. A replica that was paused itself sees the same. */
 const PAUSED: Plan = {
   parts: [{ text: TEXT }],
   faults: [{ kind: 'silence', at: { event: 5 }, for_ms: lease_ms + 1_000 }],
 };
 
-/** From now on, and for so long, no call of the store says what the store did. */
+/** For this long, appends to the store time out. */
 function failFor(fleet: Fleet, { context: { store } }: Replica, for_ms: number): void {
   const until_ms = fleet.time.now() + for_ms;
   const append = store.append.bind(store);
@@ -26,7 +26,7 @@ function failFor(fleet: Fleet, { context: { store } }: Replica, for_ms: number):
   };
 }
 
-/** Another replica, which could not hear of the holder, finalises the run, `takes_ms` after it has taken it over. */
+/** Another replica, which couldn't hear the holder, finalises the run `takes_ms` after taking it over. */
 async function salvage(fleet: Fleet, { context }: Replica, takes_ms: number = 0): Promise<void> {
   const orphan = await fleet.stored();
   const lease = await context.store.acquire(RUN, OWNER, orphan.epoch);
@@ -38,7 +38,7 @@ async function salvage(fleet: Fleet, { context }: Replica, takes_ms: number = 0)
   await context.store.finish(lease, salvaged.end);
 }
 
-/** Without the comments that keep a connection alive. */
+/** Without keep-alive comments. */
 const contentOf = (body: string): string => body.replaceAll(/^:.*\n\n?/gm, '');
 
 async function takeFrom(fleet: Fleet, { context }: Replica): Promise<void> {
@@ -65,7 +65,7 @@ describe.each(['interval', 'write_ahead'] as const)('with %s durability', (durab
     second.leave();
   });
 
-  // The last sign of life may be a third of a lease older than the last event: from then on others may take the run over.
+  // The last sign of life, from which the lease counts, may be a third of a lease older than the last event.
   test.each([0.7, 0.8, 0.9, 0.99, 1.1])(
     'a replica whose provider was silent for %f of a lease says nothing that a successor may contradict',
     async (leases) => {
@@ -84,7 +84,7 @@ describe.each(['interval', 'write_ahead'] as const)('with %s durability', (durab
     },
   );
 
-  // Not every event is one for the client: a role waits for content, and a call for its end.
+  // Not every event reaches the client: a role waits for content, and a call for its end.
   test.each([0, 1, 2, 3, 4, 5, 6, 7, 8])(
     'a process that was stopped after event %i delivers nothing more',
     async (events) => {
@@ -94,7 +94,7 @@ describe.each(['interval', 'write_ahead'] as const)('with %s durability', (durab
       await fleet.pass(60 * events + 10);
       const had = stopped.client.body;
       fleet.time.skip(lease_ms + 500);
-      // What it wakes up to, it wakes up to after its successor was there.
+      // Everything that happens when the process wakes up happens after the takeover.
       await takeFrom(fleet, fleet.replica());
 
       expect(await fleet.time.drive(stopped.outcome)).toBe('superseded');
@@ -126,7 +126,7 @@ describe.each(['interval', 'write_ahead'] as const)('with %s durability', (durab
     expect(paused.client.ended).toBe(false);
   });
 
-  // The timers of what was under way fire before the answers that have come meanwhile are read.
+  // When the process wakes up, the timers of pending operations fire before it reads the answers that have arrived.
   test.each([0, 1, 2, 3, 4, 5, 6, 7, 8])(
     'a process that was stopped after event %i delivers nothing more where its calls of the store run out at first',
     async (events) => {
@@ -161,7 +161,7 @@ describe.each(['interval', 'write_ahead'] as const)('with %s durability', (durab
     expect(stopped.client.ended).toBe(false);
   });
 
-  // It was decided before the first sign of life that the process gave when it woke up.
+  // The takeover was decided before the first sign of life after waking up.
   test.each([50, 70, 90, 110, 130, 150, 170])(
     'a process that was stopped and woke up shows nothing after a takeover %i ms later',
     async (awake_ms) => {
@@ -206,7 +206,7 @@ describe.each(['interval', 'write_ahead'] as const)('with %s durability', (durab
     expect(await fleet.time.drive(outcome)).toBe('superseded');
     expect(contentOf(client.body)).toBe(contentOf(had));
     expect([client.destroyed || !client.opened, client.ended]).toEqual([true, false]);
-    // Half a minute for the proof, and what handing over may take.
+    // Half a minute for the proof, and the time that handing over may take.
     expect(fleet.time.now()).toBeLessThan(lease_ms * 3 + 30_000 + 11_000 + 1_000);
   });
 

@@ -18,7 +18,9 @@ const STATUS_200 = Buffer.from([0x88]);
 const FRAME_HEADER_BYTES = 9;
 const CLIENT_PREFACE_BYTES = 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'.length;
 
-/** The server's side of one HTTP/2 connection, frame by frame: node:http2 does not let a server misbehave enough. */
+/**
+ * The server's side of one HTTP/2 connection, frame by frame, because node:http2 doesn't let a server misbehave enough.
+ */
 export class FrameConnection {
   readonly socket: tls.TLSSocket;
   #received: Buffer = Buffer.alloc(0);
@@ -85,7 +87,7 @@ export interface FrameServer extends Listening {
   readonly connections: readonly FrameConnection[];
 }
 
-/** An HTTP/2 server that leaves every answer to `onRequest`. */
+/** An HTTP/2 server that leaves all responses to `onRequest`. */
 export async function frameServer(
   certificate: Certificate,
   onRequest: (stream: number, connection: FrameConnection) => void,

@@ -9,14 +9,14 @@ import { plans, TOOLS } from '../simulation/arbitraries.ts';
 import { KeptDeployment, seen } from './kept-deployment.ts';
 
 const SEED = seedOr(20_261_122);
-/** Each of them waits for connections. */
+/** Each case waits for connections. */
 const CASES = caseShare(125);
-/** As many bytes as bring something new whatever came before: events that say nothing, and half a one. */
+/** Enough to contain something new in any case, even after events without content and half an event. */
 const GETS_ON_BYTES = 1_500;
 
 interface Cut {
   readonly kind: 'reset' | 'fin_in_chunk' | 'clean_eof';
-  /** Of what there is on this connection. */
+  /** Fraction of what this connection could deliver. */
   readonly part: number;
 }
 
@@ -28,7 +28,7 @@ const cuts = fc.array(
   { minLength: 1, maxLength: 3 },
 );
 
-/** Any number of cases, however small, has one in which something is lost. */
+/** Ensures that even a small number of cases includes one with a loss. */
 const LONG_AND_CUT: [Plan, Cut[], 'whole', boolean] = [
   {
     parts: [{ text: 'The holdfast grips the rock through the surge. '.repeat(20) }],
@@ -65,11 +65,11 @@ describe.each(['llamacpp', 'cloudflare'] as const)('an answer that is kept as %s
           const made = provider.generations.length;
           const cut = await deployment.ask(plan, faults, asking);
           expect(seen(cut)).toEqual(seen(uncut));
-          // Nothing that was shown had to be taken back.
+          // Nothing that was shown had to be retracted.
           for (const advisory of cut.stream.advisories) expect(advisory.type).toBe('Recovered');
           expect(provider.generations).toHaveLength(made + 1);
           expect(cut.asked.filter((each) => each === 'POST')).toHaveLength(1);
-          // Nothing is missing when what was asked for has come.
+          // A cut after the last needed event takes no further connection.
           expect(cut.asked.length).toBeLessThanOrEqual(1 + faults.length);
           if (cut.asked.length > 1) resumed++;
         },
@@ -81,14 +81,14 @@ describe.each(['llamacpp', 'cloudflare'] as const)('an answer that is kept as %s
   });
 });
 
-/** Places in the answer, each of which gets on far enough to count as progress. */
+/** Positions in the answer, each far enough from the last to count as progress. */
 function cutsIn(generation: Generation, places: readonly Cut[]): Fault[] {
   let from = 0;
   return places.flatMap(({ kind, part }) => {
     const room = generation.size - from - GETS_ON_BYTES;
     if (room <= 0) return [];
     const byte = GETS_ON_BYTES + Math.floor(part * room);
-    // What was cut within an event comes again, but for the blank line that an end of the body stands for.
+    // An event that was cut comes again, unless only its blank line is missing, which the end of the body replaces.
     from = generation.wholeBefore(from + byte + '\n\n'.length);
     return [{ kind, at: { byte } }];
   });

@@ -58,7 +58,7 @@ describe.each(AS)('an answer that is kept as %s does it', (as) => {
     ]);
     expect(seen(cut)).toEqual(seen(uncut));
     expect(cut.asked).toEqual(['POST', resume, resume, resume]);
-    // Of half an event nothing is left out, and of a whole one nothing is told twice.
+    // Half an event isn't skipped, and a whole one isn't sent again.
     const [first = 0, second = 0, third] = placesIn(cut.asked);
     expect(first).toBeLessThan(second);
     expect(third).toBe(second);
@@ -115,7 +115,7 @@ describe.each(AS)('an answer that is kept as %s does it', (as) => {
     const cut = await deployment.ask(forgetful, [reset, null, { kind: 'reset', at: { event: 4 } }]);
     expect(cut.stream.text).toBe(TEXT.text);
     expect(cut.stream.violations).toEqual([]);
-    // A provider that has lost it once is not asked for it again.
+    // A provider that has lost the answer isn't asked for it again.
     expect(ofMethod(cut.requests, 'GET')).toEqual([resume]);
     expect(cut.asked.filter((each) => each === 'POST').length).toBeGreaterThan(1);
   });

@@ -9,24 +9,24 @@ import type { Plan } from '../provider/script.ts';
 import { type Replica, startReplica } from '../replica.ts';
 import { readStream, type StreamReading } from '../simulation/stream-reading.ts';
 
-/** What a client was sent, and what the provider was asked for it. */
+/** What a client got, and the requests to the provider for it. */
 export interface Answer {
   readonly status: number;
   readonly stream: StreamReading;
   readonly requests: readonly RecordedRequest[];
-  /** Their methods and, but for those that ask for an answer, their paths. */
+  /** Their methods and, except for requests for a new answer, their paths. */
   readonly asked: readonly string[];
 }
 
 export interface Asking {
   readonly path?: '/v1/chat/completions' | '/v1/completions';
   readonly headers?: Readonly<Record<string, string>>;
-  /** Of the request. */
+  /** Additional fields of the request. */
   readonly more?: object;
   readonly signal?: AbortSignal;
 }
 
-/** A replica between clients and a provider that keeps answers, all of them with sockets of their own. */
+/** A replica between clients and a provider that keeps answers, each with sockets of its own. */
 export class KeptDeployment {
   readonly provider: Provider;
   readonly replica: Replica;
@@ -54,7 +54,7 @@ export class KeptDeployment {
     return new KeptDeployment(provider, replica);
   }
 
-  /** Asks a new question. One at a time. */
+  /** Asks a new question. Only one at a time. */
   async ask(plan: Plan, faults: readonly (Fault | null)[] = [], asking: Asking = {}): Promise<Answer> {
     const before = this.provider.requests.length;
     const response = await this.open(plan, faults, asking);
@@ -91,7 +91,7 @@ export class KeptDeployment {
   }
 }
 
-/** All that an application can see of it. */
+/** Everything that an application can see of an answer. */
 export const seen = ({ status, stream }: Answer) => {
   const { text, reasoning, toolCalls, finish, done, usage, error, violations } = stream;
   return { status, text, reasoning, toolCalls, finish, done, usage, error, violations };

@@ -8,7 +8,7 @@ const TEXT = 'Kelp grips the rock through the surge and does not let go.';
 const PLAN: Plan = { parts: [{ text: TEXT }] };
 const PACE_MS = 50;
 
-/** A run that its replica was lost with after about five events. */
+/** A run whose replica was lost after about five events. */
 async function lost() {
   const fleet = new Fleet(PLAN, { pace_ms: PACE_MS });
   const first = fleet.replica();
@@ -18,7 +18,9 @@ async function lost() {
   return fleet;
 }
 
-/** Calls `happen` when this replica has taken the run over for the first time, and does not know it yet. */
+/**
+ * Calls `happen` when the store has let this replica take over the run for the first time, before the replica knows.
+ */
 function onAcquired({ context: { store } }: Replica, happen: () => void | Promise<void>): void {
   const acquire = store.acquire.bind(store);
   store.acquire = async (...call) => {
@@ -29,14 +31,14 @@ function onAcquired({ context: { store } }: Replica, happen: () => void | Promis
   };
 }
 
-/** Fails at a fault of its own, not of the provider. */
+/** Makes the replica fail through a fault of its own. */
 function breakTransport({ context: { transport } }: Replica): void {
   transport.open = async () => {
     throw new TypeError('a bug');
   };
 }
 
-// A replica that lives keeps all others from a run that it holds, whether it delivers it or not.
+// A living replica keeps all others from a run that it holds, whether or not it delivers the run.
 describe('a run that its replica cannot continue is let go', () => {
   test('when the store fails right after it was taken over', async () => {
     const fleet = await lost();

@@ -24,7 +24,7 @@ function endlessHeader(socket: Socket): void {
   more();
 }
 
-/** What an upstream answers to every request for a stream, and what the client is told of it. */
+/** How an upstream answers every request for a stream, and the error that the client gets. */
 const ODD: readonly (readonly [string, (socket: Socket) => void, RegExp])[] = [
   [
     'HTML',

@@ -1,15 +1,15 @@
 import { TransportFailure, type TransportResponse } from '../../src/proxy/upstream/transport.ts';
 
-/** What the opener of a request saw of it. */
+/** A response as its client saw it. */
 export interface Outcome {
   readonly status?: number;
-  /** The body as far as it came. */
+  /** The body up to where it ended. */
   readonly text: string;
-  /** How it ended: properly, or in this failure. */
+  /** How it ended: properly, or with this failure. */
   readonly end: 'proper' | { readonly code: string; readonly goaway?: number; readonly clock?: string };
 }
 
-/** Reads a response to its end. `onText` is called with everything read so far whenever that has grown. */
+/** Reads a response to its end. `onText`: called with everything read so far whenever there is more. */
 export async function outcome(
   opening: Promise<TransportResponse>,
   onText: (text: string) => void = () => {},

@@ -34,7 +34,7 @@ const cases: fc.Arbitrary<Case> = fc
     options: { wire, events, request: { model }, recovery, ...(others && { others }) },
   }));
 
-/** Rare among the others: the answer is lost after its call and before it says that this is its end. */
+/** Rare among the generated cases: the answer is lost after its call, but before it says that this is the end. */
 const CUT_AFTER_ITS_CALL: Case = {
   script: {
     parts: [
@@ -101,8 +101,8 @@ describe('a tool that the provider runs is never run twice, and its result is ne
   });
 
   /**
-   * A replica that is killed before an append is done may have heard of a tool of which no other replica has: no more than
-   * the moment that the append takes. Everything else that it knew is in the store, or with its client.
+   * A replica that is killed before an append is done may know of a tool of which no other replica knows, but only for
+   * as long as the append takes. Everything else that it knew is in the store or with its client.
    */
   const fates = (manner: Manner): fc.Arbitrary<Fate> => {
     const event = fc.record({ kind: fc.constant('event' as const), event: fc.nat(30) });

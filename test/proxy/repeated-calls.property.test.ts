@@ -15,14 +15,14 @@ interface Case {
   readonly options: TakeoverOptions;
 }
 
-/** The same call in other words. */
+/** The same call written differently. */
 function restated(call: ToolCall, { id }: ToolCall): ToolCall {
   if (call.arguments === '') return { ...call, id, arguments: '{}' };
   const fields = Object.entries(JSON.parse(call.arguments) as object).reverse();
   return { ...call, id, arguments: JSON.stringify(Object.fromEntries(fields), undefined, 1) };
 }
 
-/** The answer with the first call in place of others. */
+/** The answer with its first call in place of others. */
 function repeating(parts: readonly Part[], again: readonly boolean[]): Part[] {
   let first: ToolCall | undefined;
   let calls = 0;

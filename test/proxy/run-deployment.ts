@@ -25,16 +25,16 @@ export const BODY = JSON.stringify({
   messages: [{ role: 'user', content: 'hi' }],
 });
 
-/** Another replica of the deployment, as far as it matters: the one that began the runs. */
+/** A replica, and what matters of another one: the store in which it began the runs. */
 export interface Deployment {
   readonly replica: Replica;
   readonly other: ReplicaStore;
   readonly readers: Reader[];
-  /** A run of the other replica; see {@link fetchRun} for what is asked about it. */
+  /** Begins a run of the other replica; {@link fetchRun} asks about it. */
   begin(records: readonly JournalRecord[]): Promise<Lease>;
 }
 
-/** Notes who reads, and sends one event. */
+/** Records the readers, and sends each of them one event. */
 export const notingFollow =
   (readers: Reader[]): Follow =>
   async (reader, stored, client) => {

@@ -12,7 +12,7 @@ const NEVER = new AbortController().signal;
 /** Longer than the end of a run waits for the store. */
 const END_MS = 11_000;
 
-/** A replica that delivers one run of an owner at once. Its time stands still until a test has it pass. */
+/** A replica that delivers only one run of an owner at a time. Its time stands still until a test advances it. */
 async function startNarrow(): Promise<{ replica: Replica; time: VirtualTime }> {
   const time = new VirtualTime();
   const transport = new SimulatedProvider(PLAN, time);
@@ -35,7 +35,7 @@ test('a run whose client has its whole answer keeps no other from beginning, wha
     expect(await response.text()).toContain('data: [DONE]');
   }
   expect(time.now()).toBe(0);
-  // They have not ended: what they said may still be stored.
+  // They haven't ended, because their events may still be stored.
   expect(await activeRuns(replica)).toBe(3);
   await time.drive(sleep(time, END_MS, NEVER));
   expect(await activeRuns(replica)).toBe(0);

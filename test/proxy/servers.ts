@@ -10,12 +10,12 @@ export interface Listening {
   close(): void;
 }
 
-/** An HTTP/1.1 server that says what `answer` writes on the socket, once per request. */
+/** An HTTP/1.1 server that sends what `answer` writes to the socket, once per request. */
 export function rawServer(answer: (socket: Socket, request: string) => void): Promise<Listening> {
   return listen(net.createServer(), 'http', (socket) => answerRequests(socket, answer));
 }
 
-/** The same over TLS. `below` is the TCP connection. */
+/** The same over TLS. `below`: the TCP connection. */
 export function rawTlsServer(
   certificate: Certificate,
   answer: (socket: Socket, below: Socket) => void,
@@ -27,7 +27,7 @@ export function rawTlsServer(
   return listen(server, 'https', (socket) => below.set(socket.remotePort ?? 0, socket));
 }
 
-/** Listens on any free port of 127.0.0.1. */
+/** Listens on a free port of 127.0.0.1. */
 export async function listen(
   server: Server,
   scheme: 'http' | 'https',

@@ -28,7 +28,7 @@ const fragment = (index: number, text: string, place = 0): Choice => [
 ];
 const finishes = (index: number): Choice => [index, {}, 'tool_calls'];
 
-/** In the first choice a second call is cut; the second choice is finished. */
+/** In the first choice, a second call is cut; the second choice is finished. */
 const SAID: readonly Choice[] = [
   [0, { role: 'assistant', content: '' }],
   [1, { role: 'assistant', content: '' }],
@@ -45,7 +45,7 @@ const SAID: readonly Choice[] = [
 ];
 const SETTLED = [settled('call_a'), settled('call_c')];
 
-/** Says it, and is reset. */
+/** Sends these chunks, then resets the connection. */
 function provider(said: readonly Choice[]): NonNullable<SimulationOptions['provider']> {
   const chunks = said.map(([index, delta, finish_reason = null]) =>
     JSON.stringify({ id: 'chatcmpl-1', created: 1, model: 'm', choices: [{ index, delta, finish_reason }] }),
@@ -89,7 +89,7 @@ async function givenUp(said: readonly Choice[] = SAID) {
   return { holdfast, outcome, stored, notes: store.notes };
 }
 
-/** As the run would be had its replica been killed before it could give it up. */
+/** The run as if its replica had been killed before giving it up. */
 function killed({ records, ...stored }: StoredRun): StoredRun {
   const [header, ...others] = records;
   const events = others.flatMap((record) => record.events).slice(0, -1);
@@ -165,7 +165,7 @@ describe('the settled calls of all choices, when the replica is killed', () => {
     const { error } = JSON.parse(ended.records.at(-1)?.events.at(-1)?.payload ?? '{}') as {
       error: { code: string; holdfast: { tool_calls: object[] } };
     };
-    // Never `tool_calls` as a finish: the other choices are not finished.
+    // Not a `tool_calls` finish, because the other choices aren't finished.
     expect(error).toMatchObject({ code: 'run_salvaged', holdfast: { tool_calls: SETTLED } });
   });
 

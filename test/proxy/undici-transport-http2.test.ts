@@ -25,7 +25,7 @@ async function serve(onRequest: (stream: number, connection: FrameConnection) =>
   transport = createUndiciTransport({ [server.origin]: { secure: secureContext(tls.cert) } });
 }
 
-/** The stream begins, and stays open after `hi`. */
+/** Begins the response and leaves it open after `hi`. */
 const begin = (stream: number, connection: FrameConnection): void => {
   connection.respond(stream);
   connection.data(stream, 'hi');

@@ -40,7 +40,7 @@ const serveHttp2 = (onStream: (stream: ServerHttp2Stream, path: string) => void)
   return serve(listen(http2Server, 'https'));
 };
 
-/** Unlike `once()`, also after an error. */
+/** Unlike `once()`, this works after an error, too. */
 const closed = (socket: net.Socket | undefined): Promise<void> =>
   new Promise((resolve) => {
     if (!socket || socket.closed) resolve();
@@ -73,7 +73,7 @@ describe('connect_ms', () => {
     expect(new Set(seen.map((one) => JSON.stringify(one)))).toEqual(
       new Set([JSON.stringify(CONNECT_TIMEOUT)]),
     );
-    // One after the other they would take ten times as long.
+    // One after the other, they would take ten times as long.
     expect(performance.now() - started_ms).toBeLessThan(500);
   });
 
@@ -97,7 +97,7 @@ describe('connect_ms', () => {
     const connect_ms = 1_200;
     await Promise.all(Array.from({ length: 10 }, () => outcome(open({ connect_ms }))));
     expect(await outcome(open({ connect_ms }))).toEqual({ status: 200, text: 'hi', end: 'proper' });
-    // Not one more for each of those that are gone.
+    // Requests that have given up don't cause new connections.
     expect(accepted).toBeLessThan(5);
   });
 
@@ -207,11 +207,11 @@ test('a reader that fails closes the connection', async () => {
 
 describe('a reader that does not read', () => {
   const OFFERED_BYTES = 64 * MIB;
-  /** What the two kernels' socket buffers may take besides, by their usual limits. */
+  /** What the socket buffers of both kernels may hold in addition, by their usual limits. */
   const HELD_BYTES_MAX = 24 * MIB;
   const block = Buffer.alloc(64 * 1024, '.');
 
-  /** Writes all that is offered as fast as it is taken. */
+  /** Writes everything as fast as it's accepted. */
   async function offer(
     destination: NodeJS.WritableStream,
     onWritten: (bytes: number) => void,
@@ -223,7 +223,7 @@ describe('a reader that does not read', () => {
     destination.end();
   }
 
-  /** There is no event for "nothing happens": resolves when `bytes` has not changed for a while. */
+  /** No event signals that nothing happens, so this resolves once `bytes` hasn't changed for a while. */
   async function stalled(bytes: () => number): Promise<number> {
     for (let before = -1; before !== bytes(); await setTimeout(100)) before = bytes();
     return bytes();
@@ -286,7 +286,7 @@ describe('a reader that does not read', () => {
 describe('500 streams of one provider are open at once', () => {
   const STREAMS = 500;
 
-  /** No response ends before all have begun. */
+  /** Ends no response before all have begun. */
   function gate(): (begun: { end(text: string): unknown }) => void {
     const waiting: { end(text: string): unknown }[] = [];
     return (begun) => {

@@ -10,7 +10,7 @@ import { type Replica, startReplica } from '../replica.ts';
 const GOOD = '{"city":"Brest","tides":2}';
 const BROKEN = '{"city":"Brest","tides":';
 
-/** One question, as each wire asks for JSON. */
+/** The same question for JSON in the form of each wire. */
 const REQUESTS: Readonly<Record<Exclude<WireName, 'completions'>, object>> = {
   chat_completions: {
     model: 'm',

@@ -1,6 +1,6 @@
 import type { GatewayUnderTest } from '../gateway.ts';
 
-/** No gateway at all. */
+/** No gateway in between. */
 export const DIRECT: GatewayUnderTest = {
   name: 'direct',
   version: '',

@@ -9,10 +9,10 @@ import { keptPort } from '../../../test/kept-port.ts';
 import { type GatewayUnderTest, pathOf } from '../gateway.ts';
 
 const VERSION = '1.108.7';
-/** Python imports for a while. */
+/** The Python imports take long. */
 const PATIENCE_MS = 180_000;
 
-/** A virtual environment that has it, or why this machine has none. */
+/** A virtual environment with LiteLLM, or the reason why this machine has none. */
 export const installedLitellm = (): Promise<CachedProgram> =>
   cachedDirectory('holdfast-conformance', `litellm-${VERSION}`, 'LiteLLM', async (venv) => {
     await promisify(execFile)('python3', ['-m', 'venv', venv]);
@@ -20,22 +20,22 @@ export const installedLitellm = (): Promise<CachedProgram> =>
     await promisify(execFile)(join(venv, 'bin/python'), [...words, `litellm[proxy]==${VERSION}`]);
   });
 
-/** Starts it with the configuration in this file. `directory` is for its log, `environment` for what the file refers to. */
+/** Starts LiteLLM with a configuration file. `directory` is for its log, `environment` for variables in the file. */
 export async function startLitellm(
   venv: string,
   configuration: string,
   directory: string,
   environment: Readonly<Record<string, string>> = {},
 ) {
-  // It takes so long to start that something else may be given a port that was merely free.
+  // A port that was merely free could be taken by another process, because the start takes so long.
   const port = await keptPort([]);
-  // It refuses to start without one, and requests without it.
+  // LiteLLM refuses to start without a key, and refuses requests without it.
   const key = `sk-${randomUUID()}`;
   const words = [
     ...['-m', 'litellm.proxy.proxy_cli', '--config', configuration],
     ...['--host', '127.0.0.1', '--port', String(port), '--telemetry', 'False'],
   ];
-  // Not by the command: a virtual environment that was moved has the paths of its first place in its commands.
+  // The venv's own command may not work: it contains the path where the environment was created, before it was moved.
   const running = startProgram(join(venv, 'bin/python'), words, join(directory, 'litellm.log'), {
     ...{ LITELLM_MASTER_KEY: key, LITELLM_LOCAL_MODEL_COST_MAP: 'True' },
     ...environment,

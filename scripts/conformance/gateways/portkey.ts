@@ -8,10 +8,10 @@ import { type GatewayUnderTest, pathOf } from '../gateway.ts';
 
 const PACKAGE = '@portkey-ai/gateway';
 const VERSION = '1.15.2';
-/** On Node 24 it answers each streamed request with a 500 if it gets a later one of those that it takes. */
+/** Its version range allows later versions, with which every streamed request on Node 24 gets a 500. */
 const OVERRIDES = { '@hono/node-server': '1.13.8' };
 
-/** The folder of its package, or why this machine has none. */
+/** The directory of the Portkey package, or the reason why this machine has none. */
 export async function installedPortkey(): Promise<CachedProgram> {
   const project = await cachedDirectory('holdfast-conformance', `portkey-${VERSION}`, 'Portkey', install);
   return 'missing' in project ? project : { path: join(project.path, 'node_modules', PACKAGE) };
@@ -47,7 +47,7 @@ export const PORTKEY: GatewayUnderTest = {
   },
 };
 
-/** On one line, as a header has to be. */
+/** On one line, because it's sent as a header. */
 function configuration(provider: string, port: number): string {
   const text = readFileSync(join(import.meta.dirname, 'portkey.json'), 'utf8');
   return JSON.stringify(

@@ -4,7 +4,7 @@ import { h } from 'vue';
 import recording from '../../../docs/demo.svg';
 import './style.css';
 
-/** The page `site/index.md`, whose front matter has the words. */
+/** The layout of `site/index.md`, whose front matter holds the text. */
 const Landing = () =>
   h('main', { class: 'landing' }, [
     h(VPHomeHero),

@@ -3,20 +3,20 @@ import { Head, type Joint, type Verdict } from './joint.ts';
 import { beginsAgain, continuesText, preambleOf } from './plausibility.ts';
 import { meantRepetitions, repeatedWord, singleRepetition } from './repetition.ts';
 
-/** Long enough to be no coincidence, short enough that a model repeats it faithfully. */
+/** Minimum length: unlikely to occur by chance, and short enough for a model to repeat faithfully. */
 const ANCHOR_CHARACTERS = 24;
-/** No anchor is longer: a model asked to repeat more than this begins to paraphrase. */
+/** Maximum length: a model that is asked to repeat more than this starts to paraphrase. */
 const ANCHOR_CHARACTERS_MAX = 600;
-/** How far an anchor may be extended so that it begins where a line or a sentence does, or else a word. */
+/** How far back an anchor may be extended to start at a line or sentence or, failing that, at a word. */
 const LINE_REACH_CHARACTERS = 80;
 const WORD_REACH_CHARACTERS = 24;
 
 const LINE_OR_SENTENCE_END = /[\n.!?。！？]\s*$/u;
 
 /**
- * The end of the delivered text that a nudge asks the model to repeat. Where such a place exists within reach it occurs
- * only once in what was delivered, so that finding it again proves where the continuation joins; it begins with a line,
- * a sentence or a word. White space at its end is part of it: only the anchor says how much of that there was.
+ * The end of the delivered text, which a nudge asks the model to repeat. If possible, it occurs only once in that text,
+ * so that finding it again proves where the continuation joins, and it starts at a line, sentence or word. It includes
+ * trailing white space, because nothing else tells the model how much of that was delivered.
  */
 export function anchorOf(delivered: string): string {
   const text = speakable(delivered);
@@ -27,9 +27,9 @@ export function anchorOf(delivered: string): string {
   return text.slice(niceStart(text, uniqueStart(text, earliest, latest), earliest));
 }
 
-/** The latest place up to which the end of `text` occurs only once; the earliest one where there is none. */
+/** The latest start up to `latest` from which the rest of `text` occurs only once; `earliest` if there is none. */
 function uniqueStart(text: string, earliest: number, latest: number): number {
-  // What begins before a place that is unique is unique too, so the places can be halved.
+  // Every start before a unique one is unique too, which allows a binary search.
   let [from, to] = [earliest, latest];
   while (from < to) {
     const middle = (from + to + 1) >> 1;
@@ -40,8 +40,8 @@ function uniqueStart(text: string, earliest: number, latest: number): number {
 }
 
 /**
- * The nearest place before `start` at which a line or sentence begins, or a word, or else any character that is not
- * blank; the first of those behind it where there is none.
+ * The nearest position up to `start` at which a line or sentence starts, or else a word, or else any character that
+ * isn't blank. If there is none, the first such character after `start`.
  */
 function niceStart(text: string, start: number, earliest: number): number {
   const isBlank = (place: number) => text.charAt(place).trim() === '';
@@ -63,20 +63,21 @@ function niceStart(text: string, start: number, earliest: number): number {
 }
 
 /**
- * For answers to a nudge, which are asked to begin with the anchor: exactly that is taken off, once. A model that repeats
- * more than it was asked to is joined at the shortest repetition that ends with the anchor.
+ * For answers to a nudge, which should begin with the anchor: removes the anchor once. If a model repeats more than it
+ * was asked to, the join is at the shortest repetition that ends with the anchor.
  *
- * An answer without the anchor is asked for again in stronger words, unless this is the `lastResort`.
+ * An answer that lacks the anchor but repeats something else is rejected as ambiguous, so that the next nudge can
+ * insist. The `lastResort` joins it as well as it can.
  */
 export class AnchorJoint implements Joint {
   readonly #delivered: string;
-  /** What can be repeated: everything but the white space at its end. */
+  /** What the model can repeat: the delivered text without white space at its end. */
   readonly #visible: string;
-  /** Delivered behind that. */
+  /** What was delivered after {@link #visible}. */
   readonly #shown: string;
   readonly #anchor_characters: number;
   readonly #lastResort: boolean;
-  /** Its answer begins behind a lead-in and blanks. */
+  /** Replaced by a new one after a lead-in. */
   #head: Head;
   /** Where the lead-in ends, if there is one. */
   #preamble = 0;
@@ -99,7 +100,7 @@ export class AnchorJoint implements Joint {
     const verdict = this.#skipPreamble(callsFollow);
     if (verdict) return verdict;
     const { text, begin, answer } = this.#head;
-    // No text at all: the rest is calls, or the answer was whole.
+    // Without any text, the rest is tool calls, or the answer was already complete.
     if (answer === '' && begin === this.#preamble) return { kind: 'exact', taken: text.length, shown: '' };
     const isOnlyPreamble = !callsFollow && answer !== '' && preambleOf(answer, true) === answer;
     return isOnlyPreamble ? { rejected: 'no_continuation' } : this.#unanchored(true);
@@ -119,7 +120,7 @@ export class AnchorJoint implements Joint {
     return verdict ?? (this.#head.begin === before ? this.#unanchored(false) : undefined);
   }
 
-  /** Reads what comes behind a lead-in as if it came first. */
+  /** Restarts the comparison after the lead-in, if there is one. */
   #skipPreamble(callsFollow: boolean): Verdict | undefined {
     const { text, begin, answer } = this.#head;
     const preamble = preambleOf(answer, callsFollow);

@@ -3,12 +3,13 @@ import type { Prefix } from './mode.ts';
 import { beginsAgain } from './plausibility.ts';
 
 /**
- * For targets that continue a prefix exactly according to their dialect alone. A gateway in front of the model may drop the
- * field that asks for this; the model then answers anew, and everything delivered would be shown twice. So a continuation
- * that repeats the beginning of the answer is asked for in another way, unless the answer repeats its beginning anyway.
+ * For targets that continue a prefix exactly, but only according to their dialect. A gateway in front of the model may
+ * drop the field that requests this; the model then starts a new answer, and the client would see everything twice. So
+ * a continuation that repeats the beginning of the answer is rejected and requested in another way, unless that
+ * beginning occurs elsewhere in the answer too.
  */
 export class ClaimedJoint implements Joint {
-  /** Blanks in front of the answer are not compared: models begin with other blanks when they answer anew. */
+  /** Leading blanks aren't compared, because a new answer may start with different ones. */
   readonly #visible: string;
   readonly #continues: Verdict;
   #same = 0;

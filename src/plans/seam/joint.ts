@@ -3,61 +3,62 @@ import { mayBecomeChatter } from './plausibility.ts';
 import { Repetition } from './repetition.ts';
 
 /**
- * How the two sides of a seam were joined; the `kind` label of `holdfast_seams_total`. `exact`: the provider continues at the
- * very character, or repeats a known text first. `anchored`: the anchor that the model was asked to repeat was found, and
- * taken off. `aligned`: the one repetition that fits was taken off. `unanchored`: nothing shows where the continuation begins,
- * and it was delivered as it came.
+ * How the two sides of a seam were joined; the `kind` label of `holdfast_seams_total`.
+ * - `exact`: the provider continued at the exact character, or first repeated a known text.
+ * - `anchored`: the continuation repeated the anchor as requested, and the anchor was removed.
+ * - `aligned`: the only repetition that fits was removed.
+ * - `unanchored`: nothing shows where the continuation starts, so nothing was removed as a repetition.
  */
 export const SEAM_KINDS = ['exact', 'anchored', 'aligned', 'unanchored'] as const;
 export type SeamKind = (typeof SEAM_KINDS)[number];
 
 export type SeamRejection =
-  /** The answer is begun again, and then says something else. */
+  /** It starts the answer again, then differs from it. */
   | 'diverged'
-  /** It ended before it came to anything new. */
+  /** It ended before it produced anything new. */
   | 'ended_early'
-  /** It is no part of the answer. */
+  /** It doesn't belong to the answer. */
   | 'no_continuation'
-  /** There are several ways to join it, and a better way to ask. */
+  /** It can be joined in more than one way, and there is a better way to ask. */
   | 'ambiguous'
-  /** Only a seam that proves itself is allowed. */
+  /** The seam isn't proven, and only proven seams are allowed. */
   | 'unanchored';
 
-/** What a head turned out to be. */
+/** The decision about the head of a continuation. */
 export type Verdict =
-  /** The first `taken` characters are not new. `shown` was delivered behind them, and may come again or not. */
+  /** The first `taken` characters aren't new. `shown` was delivered after them and may or may not be repeated. */
   | {
       readonly kind: SeamKind;
       readonly taken: number;
       readonly shown: string;
       readonly shows?: PrefillManner;
     }
-  /** `shows`: what it says about the target, where it leaves no doubt. */
+  /** `shows`: how the target treats a prefix, if the head leaves no doubt. */
   | { readonly rejected: SeamRejection; readonly shows?: PrefillManner };
 
 /**
- * One way to find where a continuation begins. It reads one character after another, so that the pieces in which text
- * arrives make no difference, and says so as soon as it knows.
+ * A strategy for finding where a continuation starts. It reads single characters, so that the chunking of the text
+ * makes no difference, and decides as early as it can.
  */
 export interface Joint {
   push(character: string): Verdict | undefined;
-  /** No more text comes. `callsFollow`: the rest is, or continues with, tool calls. */
+  /** Decides when no more text will come. `callsFollow`: tool calls come next. */
   end(callsFollow: boolean): Verdict;
 }
 
-/** From less of it nothing can be said. */
+/** Minimum length of an answer that can be judged. */
 const PLAUSIBLE_CHARACTERS = 2;
-/** Blanks and lead-ins in front of it are waited for so long. */
+/** Maximum text held back while it may still be blanks or a lead-in. */
 const HOLD_CHARACTERS = 400;
 
-/** The head of a continuation, as far as it has come: blanks, or what was passed over, and the answer behind them. */
+/** The head of a continuation so far: blanks or other skipped text, then the answer. */
 export class Head {
-  /** Follows where the answer says again what was delivered. */
+  /** Tracks where the answer repeats the delivered text. */
   readonly repetition: Repetition;
   #text: string;
   #begin: number;
 
-  /** `delivered`: what can be repeated. `passed`: what has come and is no part of the answer. */
+  /** `delivered`: the text that can be repeated. `passed`: text already read that isn't part of the answer. */
   constructor(delivered: string, passed = '') {
     this.repetition = new Repetition(delivered);
     this.#text = passed;
@@ -68,7 +69,7 @@ export class Head {
     return this.#text;
   }
 
-  /** Where in {@link text} the answer begins. */
+  /** Offset of the answer in {@link text}. */
   get begin(): number {
     return this.#begin;
   }
@@ -84,7 +85,7 @@ export class Head {
     else if (this.repetition.isGoingOn) this.repetition.push(character);
   }
 
-  /** More text may still show what it is, and is worth waiting for. */
+  /** More text may still show what this is. */
   get isUndecided(): boolean {
     const { answer } = this;
     const mayStill = answer.length < PLAUSIBLE_CHARACTERS || mayBecomeChatter(answer);

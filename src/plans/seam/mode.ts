@@ -1,42 +1,42 @@
 import { speakable } from '../../lib/text.ts';
 
 /**
- * How a continuation asks for the rest. `resume` returns to the same answer, which its provider has continued to make.
- * `restart` re-issues the original because nothing is worth keeping (R4).
+ * How a continuation asks for the rest. `resume` returns to the same answer, which its provider kept generating.
+ * `restart` sends the original request again because nothing is worth keeping (R4).
  */
 export const MODES = ['resume', 'prefill', 'nudge', 'replay', 'restart'] as const;
 export type Mode = (typeof MODES)[number];
 
-/** Whether an attempt of this mode was given what had been said before, and asked for what follows. */
+/** True for modes that send the answer so far and ask for what follows. */
 export const asksForRest = (mode: string): boolean => mode === 'prefill' || mode === 'nudge';
 
-/** What a target makes of a trailing assistant message: continues it, repeats it first and then continues, or answers anew. */
+/** How a target treats a trailing assistant message: continues it, repeats it first, or starts a new answer. */
 export type PrefillManner = 'exact' | 'echo' | 'new_turn';
 
 export interface ModeFacts {
   readonly plan: 'R1' | 'R3';
-  /** `undefined` while it is not known. */
+  /** `undefined` if unknown. */
   readonly prefill: PrefillManner | undefined;
   readonly prefillWithTools: boolean;
   /** Length of the prefix. */
   readonly characters: number;
   readonly hasTools: boolean;
-  /** No text came after a call that was cut: the text ends where it began. */
+  /** No text followed an incomplete call, so the text ends where the call began. */
   readonly callsComeNext: boolean;
-  /** Structured output, a forced tool: a model asked to continue starts such an answer anew. */
+  /** Structured output or a forced tool: a model that is asked to continue starts such an answer again. */
   readonly onlyReplay: boolean;
-  /** After a prefill its provider reads the whole conversation without its prompt cache, after a nudge it does not. */
+  /** A prefill would make the provider read the whole conversation without its prompt cache; a nudge wouldn't. */
   readonly nudgeIsCached: boolean;
-  /** Only seams that prove themselves are allowed. */
+  /** Only proven seams are allowed. */
   readonly strict: boolean;
   /** Modes that already failed in this run. */
   readonly failed: ReadonlySet<Mode>;
 }
 
-/** A shorter prefix would not show whether the model continued it or began again. */
+/** A shorter prefix wouldn't show whether the model continued it or started again. */
 const TRIAL_CHARACTERS = 16;
 
-/** The first mode in order of preference that the request and the target allow, or `undefined` when none is left. */
+/** The preferred mode that the request and the target allow; `undefined` if none is left. */
 export function chooseMode(facts: ModeFacts): Exclude<Mode, 'restart'> | undefined {
   const candidates: Exclude<Mode, 'restart'>[] = [];
   if (!facts.onlyReplay) {
@@ -48,8 +48,9 @@ export function chooseMode(facts: ModeFacts): Exclude<Mode, 'restart'> | undefin
 }
 
 /**
- * Only a nudge can say which call was cut. None has to where the model is put back to the very token before it: it made the
- * call from there once, in a turn of its own, and its server makes calls of what is generated behind a prefix as well.
+ * Whether a prefill is enough to get the calls. Only a nudge can name a call that was cut, but no name is needed if the
+ * model returns to the exact token before the call: it made the call from there before, and its server also parses
+ * calls in text that follows a prefix.
  */
 const comesToCalls = ({ plan, prefill, characters, callsComeNext }: ModeFacts): boolean =>
   plan === 'R1' || (prefill === 'exact' && characters > 0 && callsComeNext);
@@ -59,7 +60,7 @@ function mayPrefill({ prefill, prefillWithTools, hasTools, characters, strict }:
   return prefill !== undefined || (characters >= TRIAL_CHARACTERS && !strict);
 }
 
-/** The delivered text as a provider may be sent it, and what had to be left off its end. */
+/** The delivered text in a form that providers accept, and what was removed from its end. */
 export interface Prefix {
   readonly sent: string;
   /** White space, or half a surrogate pair: delivered to the client, but not sent. */
@@ -67,9 +68,9 @@ export interface Prefix {
 }
 
 /**
- * Half a surrogate pair is not text. White space at its end is left off as well unless the target is known to keep it
- * (`keepsSpace`): several providers refuse a prefix that ends in white space, or drop it silently. Whatever is trimmed is
- * taken off the head of the continuation again by the seam.
+ * Half a surrogate pair isn't valid text. Trailing white space is removed too, unless the target is known to keep it
+ * (`keepsSpace`): several providers refuse a prefix that ends in white space, or drop that silently. If the
+ * continuation brings the removed part again, the seam takes it off.
  */
 export function prefixOf(delivered: string, keepsSpace: boolean): Prefix {
   const whole = speakable(delivered);
@@ -78,8 +79,8 @@ export function prefixOf(delivered: string, keepsSpace: boolean): Prefix {
 }
 
 /**
- * A question with the beginning of an answer that ends within a word: in a turn of its own a model begins with a word. Nor
- * would it begin an answer to this question as this one is begun, so that an echo is distinct from an answer begun anew.
+ * The partial answer ends within a word, because a model starts a turn of its own with a whole word. Its opening is one
+ * that no model would choose for this question, which distinguishes an echo from a new answer.
  */
 export const PROBE = {
   question:
@@ -90,7 +91,7 @@ export const PROBE = {
 /** How any model continues `PROBE.said`. */
 const NEXT = /^ve\b/i;
 
-/** What a target makes of a prefix, by its answer to {@link PROBE}; `undefined` for no answer. */
+/** How a target treats a prefix, judged by its answer to {@link PROBE}; `undefined` for an empty answer. */
 export function probedManner(answer: string): PrefillManner | undefined {
   const text = answer.trimStart();
   if (text === '') return undefined;

@@ -1,17 +1,17 @@
-/** The beginning of a sentence: a capital letter within a word that is not all capitals. */
+/** The start of a sentence: a capital letter before a lower-case one, as in "The", "I am" and "I'm". */
 const SENTENCE_START = /^\p{Lu}(?:\p{Ll}|[ '’]\p{Ll})/u;
-/** After these a sentence begins only behind white space: the end of a word, of a clause or of a sentence. */
+/** After any of these, a new sentence needs white space first. */
 const NEEDS_SPACE = /[\p{Ll}.,;:!?…]$/u;
-/** A name with dots, slashes or capitals within it is code, a path or an address, where none of this holds. */
+/** A word with symbols, or with dots or capitals inside: code, a path or an address, where these rules don't hold. */
 const CODE_WORD = /[^\s]*(?:[_/\\(){}[\]<>=]|\p{Ll}\p{Lu}|\w\.\w)[^\s]*$/u;
 
 const LAST_LETTERS = /\p{L}+$/u;
-/** No word is longer, and an answer without spaces may be. */
+/** Bounds the search for the last word in text without spaces. */
 const WORD_CHARACTERS_MAX = 64;
 
 /**
- * Whether `head` could be what follows `delivered`. False only where the two cannot be one text: an answer to the
- * request to continue, or a new sentence glued to a word.
+ * Whether `head` can follow `delivered`. False only if the two can't be one text: `head` replies to the request to
+ * continue, or glues a new sentence to a word.
  */
 export function continuesText(delivered: string, head: string): boolean {
   if (isMeta(head.trimStart())) return false;
@@ -20,9 +20,9 @@ export function continuesText(delivered: string, head: string): boolean {
 }
 
 /**
- * Whether `head` shows that its author had read `delivered`: it continues within a word or a clause, which no answer that
- * is begun anew does. Scripts without capital letters show nothing, and the letters that were delivered last may be the
- * word that was cut, begun again.
+ * Whether `head` proves that the model has read `delivered`: it continues within a word or clause, as no new answer
+ * does. Scripts without capital letters prove nothing, nor does a head that repeats the last letters, because that may
+ * be the cut word started again.
  */
 export function readsOn(delivered: string, head: string): boolean {
   const visible = delivered.trimEnd();
@@ -33,23 +33,23 @@ export function readsOn(delivered: string, head: string): boolean {
 
 const isInsideFence = (text: string): boolean => ((text.match(/^```/gm)?.length ?? 0) & 1) === 1;
 
-/** As long a common beginning with the answer's own is no coincidence … */
+/** A match this long with the beginning of the answer is no coincidence. */
 const BEGINNING_CHARACTERS = 48;
-/** … in an answer shorter than this, already half as much. */
+/** In an answer shorter than this, half of that is enough. */
 const SHORT_ANSWER_CHARACTERS = 200;
-/** So much of it is reason enough to ask again, as long as there is a better way to ask. */
+/** Reason enough to ask again, as long as there is a better way to ask. */
 const SUSPICIOUS_CHARACTERS = 12;
 
-/** Whether a continuation with so many characters in common with the beginning of the answer begins it again. */
+/** Whether a continuation that shares `common_characters` with the beginning of the answer starts it again. */
 export function beginsAgain(common_characters: number, delivered: string, suspicious: boolean): boolean {
   const certain =
     delivered.length < SHORT_ANSWER_CHARACTERS ? BEGINNING_CHARACTERS / 2 : BEGINNING_CHARACTERS;
   return common_characters >= (suspicious ? SUSPICIOUS_CHARACTERS : certain);
 }
 
-/** Longer first lines are the answer's own. */
+/** A longer first line belongs to the answer. */
 const PREAMBLE_CHARACTERS = 120;
-/** A line of its own, or a lead-in that ends in a colon. Capital letters: within a sentence these are the answer. */
+/** A line of its own, or a lead-in that ends in a colon. Case matters: within a sentence, these words are content. */
 const PREAMBLE =
   /^(?:Sure|Certainly|Of course|Okay|OK|Ok|Apologies|Continu(?:ing|ed)|Picking up|\[[Cc]ontinu(?:ing|ed)|Here(?:'|’| i)s the (?:rest|continuation))\b(?:[^\n:]{0,100}:(?: *\n| +)|[^\n:]{0,118}\n)/;
 const OPENERS = [
@@ -67,7 +67,7 @@ const OPENERS = [
   'Here’s the',
   'Here is the',
 ];
-/** "Of course, there are exceptions:" is the answer; "Of course, here is the rest:" and a bare "Of course!" are not. */
+/** "Of course, there are exceptions:" is content; "Of course, here is the rest:" and a bare "Of course!" aren't. */
 const BARE = /^(?:Sure|Certainly|Of course|Okay|OK|Ok|Apologies)[ .,!…]*:?\s*$/;
 const ABOUT_CONTINUING =
   /\b(?:rest|continu|(?:left|cut|broke) off|interrupt|pick(?:ing|ed)? up|go(?:ing)? on|resum|repeat)/i;
@@ -87,8 +87,9 @@ const META_OPENERS = [
 ];
 
 /**
- * "Sure, here is the rest:" — addressed to the user who asked for the rest, and no part of it; empty if there is none. On its
- * own it is all the model said, unless `callsFollow`: then the rest is a tool call.
+ * The lead-in of a continuation, such as "Sure, here is the rest:", which replies to the nudge and isn't part of the
+ * answer; empty if there is none. A lead-in with nothing after it counts only if `callsFollow`, because the rest is
+ * then a tool call.
  */
 export function preambleOf(head: string, callsFollow = false): string {
   const line = PREAMBLE.exec(head)?.[0] ?? '';
@@ -96,10 +97,10 @@ export function preambleOf(head: string, callsFollow = false): string {
   return isChatter && (line.length < head.length || callsFollow) ? line : '';
 }
 
-/** "I don't see a previous message": nothing of this belongs to the answer. */
+/** Whether the model replies to the nudge, as in "I don't see a previous message". */
 export const isMeta = (head: string): boolean => META.test(head);
 
-/** More text could still turn the head into one of the two. */
+/** Whether more text could still turn the head into a lead-in or a reply to the nudge. */
 export function mayBecomeChatter(head: string): boolean {
   if (META_OPENERS.some((opener) => opener.startsWith(head))) return true;
   const opens = OPENERS.some((opener) => opener.startsWith(head) || head.startsWith(opener));

@@ -4,14 +4,14 @@ import { beginsAgain, continuesText, preambleOf, readsOn } from './plausibility.
 import { meantRepetitions, repeatedWord, singleRepetition } from './repetition.ts';
 
 /**
- * For targets of which it is not known what they make of a prefix: they may continue it, say all or some of it again first,
- * or answer anew. Whatever leaves a doubt is asked for again by a nudge; where that is impossible (`lastResort`), only a
- * repetition that cannot be anything else is taken off.
+ * For targets whose treatment of a prefix is unknown: they may continue it, repeat some or all of it first, or start a
+ * new answer. Anything doubtful is rejected, so that a nudge can ask again. As the `lastResort`, this removes only a
+ * repetition that can't be anything else.
  */
 export class PrefillJoint implements Joint {
   readonly #prefix: Prefix;
   readonly #lastResort: boolean;
-  /** Blanks in front of its answer are those that some tokenisers add to an echo. */
+  /** Skips leading blanks, which some tokenisers add to an echo. */
   readonly #head: Head;
 
   constructor(prefix: Prefix, lastResort: boolean) {

@@ -1,15 +1,15 @@
-/** A repetition that reaches further back than this is known only if it begins where the answer does. */
+/** A repetition that starts further back than this is found only if it starts at the beginning of the answer. */
 const REACH_CHARACTERS = 8000;
 
 /**
- * Follows, character by character, where a text says again what was delivered. An alignment is a length at which the
- * text has come, saying only what was delivered, to the end of it: what follows could be new.
+ * Tracks, character by character, where a text repeats what was delivered. An alignment is a length at which the text
+ * so far equals the end of what was delivered, so that the next character may be new.
  */
 export class Repetition {
   readonly #delivered: string;
   #said = 0;
   #beginning = 0;
-  /** Where in `delivered` the text may stand so far; `undefined` before its first character. */
+  /** The positions in `delivered` at which the text so far occurs; `undefined` before the first character. */
   #places: number[] | undefined;
   readonly #alignments: number[] = [];
 
@@ -17,17 +17,17 @@ export class Repetition {
     this.#delivered = delivered;
   }
 
-  /** Lengths of the text that are an end of what was delivered, shortest first. */
+  /** In ascending order. */
   get alignments(): readonly number[] {
     return this.#alignments;
   }
 
-  /** How much of the answer's beginning the text has said again, from the answer's first character on. */
+  /** Length of the match with the beginning of what was delivered. */
   get beginning(): number {
     return this.#beginning;
   }
 
-  /** Everything said so far was delivered: only the next character shows whether it ends here. */
+  /** Everything so far was delivered before, so only the next character shows whether the repetition ends here. */
   get isGoingOn(): boolean {
     return this.#places === undefined || this.#places.length > 0 || this.#alignments.at(-1) === this.#said;
   }
@@ -56,17 +56,18 @@ export class Repetition {
 
 /** Shorter repetitions are coincidences: half a word, the name of a key. */
 const MEANT_CHARACTERS = 12;
-/** So little text is repeated by chance in every other sentence. */
+/** Text this short is repeated by chance in every other sentence. */
 const COINCIDENCE = /^(?:.|[\p{Script=Latin} ]{2,3})$/su;
 const WORD = /\p{Ll}{3,}$/u;
 
-/** Repetitions long enough to be meant: `alignments` that are no coincidence. */
+/** Alignments too long to be a coincidence. */
 export const meantRepetitions = ({ alignments }: Repetition): readonly number[] =>
   alignments.filter((length) => length >= MEANT_CHARACTERS);
 
 /**
- * The length of the repetition that may be taken off: the only one there is, of text that stands nowhere else in what
- * was delivered. Where text repeats itself by nature, what looks like a repetition may as well be new.
+ * The length of the repetition that can safely be removed: it's the only one, and its text occurs nowhere else in what
+ * was delivered. `undefined` if there is any doubt; in text that repeats itself by nature, an apparent repetition may
+ * be new.
  */
 export function singleRepetition(repetition: Repetition, delivered: string): number | undefined {
   const candidates = repetition.alignments.filter((each) => !COINCIDENCE.test(delivered.slice(-each)));
@@ -76,8 +77,8 @@ export function singleRepetition(repetition: Repetition, delivered: string): num
 }
 
 /**
- * The length of the word within or behind which the answer was cut and with which the continuation begins: 0 unless the
- * word stands nowhere else in what was delivered.
+ * The length of the last delivered word, complete or cut, if the continuation begins with it; 0 if it doesn't, or if
+ * the word occurs more than once in what was delivered.
  */
 export function repeatedWord(delivered: string, head: string): number {
   const word = WORD.exec(delivered.slice(-64))?.[0] ?? '';
@@ -85,14 +86,14 @@ export function repeatedWord(delivered: string, head: string): number {
   return isOnlyOne && head.startsWith(word) ? word.length : 0;
 }
 
-/** True if the last `length` characters of `text` stand nowhere else in it. */
+/** True if the last `length` characters of `text` occur nowhere else in it. */
 export function endsUniquely(text: string, length: number): boolean {
   return text.indexOf(text.slice(text.length - length)) === text.length - length;
 }
 
-/** The end of a long answer says enough about it. */
+/** The end of a long answer is enough to judge it by. */
 const WINDOW_CHARACTERS = 4000;
-/** In prose so much text hardly ever stands twice; in rows, code and verse it does. */
+/** Prose hardly ever contains this much text twice; tables, code and verse do. */
 const PIECE_CHARACTERS = 20;
 
 function repeatsItself(text: string): boolean {

@@ -5,7 +5,7 @@ import type { Mode, PrefillManner, Prefix } from './mode.ts';
 import { PrefillJoint } from './prefill-joint.ts';
 import { commonPrefixLength } from './repetition.ts';
 
-/** `emit` is what is new; `rejected` means that the attempt cannot be joined and must not be shown. */
+/** `emit`: the new text. `rejected`: the attempt can't be joined and must not be shown. */
 interface SeamStep {
   readonly emit: string;
   readonly rejected?: SeamRejection;
@@ -16,31 +16,33 @@ export interface SeamOptions {
   /** Everything the client was shown. */
   readonly delivered: string;
   readonly prefix: Prefix;
-  /** What the target makes of a prefix; `undefined` while that is not known. */
+  /** How the target treats a prefix; `undefined` if unknown. */
   readonly manner: PrefillManner | undefined;
-  /** The target has shown that manner itself; otherwise its dialect claims it. */
+  /** The target has shown that manner itself; otherwise only its dialect claims it. */
   readonly isProven: boolean;
-  /** No better way to ask is left: what is uncertain is delivered, and what cannot be is rejected. */
+  /** No better way to ask is left, so doubtful text is delivered, and only impossible text is rejected. */
   readonly lastResort: boolean;
-  /** A seam that does not prove itself is rejected, whether or not there is a better way. */
+  /** Reject every seam that isn't proven, even if there is no better way to ask. */
   readonly strict: boolean;
 }
 
 /**
- * Joins the text of a continuation to the text that was delivered. Streaming: holds back the head until its {@link Joint}
- * knows where the new part begins, then lets everything through.
+ * Joins the text of a continuation to the delivered text while it streams: holds back the head until its {@link Joint}
+ * knows where the new part starts, then passes everything through.
  *
- * What is known of a target comes before everything that could be guessed from its words, and nothing is ever searched for
- * in the middle of a continuation: losing a character is never the cheaper error.
+ * Facts about a target take precedence over guesses from its words. The middle of a continuation is never searched,
+ * because losing a character is never the cheaper error.
  */
 export class Seam {
   readonly #strict: boolean;
-  /** `undefined` once it is known where the new text begins. */
+  /** `undefined` once the start of the new text is known. */
   #joint: Joint | undefined;
   #held = '';
   #kind: SeamKind = 'exact';
   #manner: PrefillManner | undefined;
-  /** Delivered behind what the continuation follows: it may come again, whole or in part. Empty once that is over. */
+  /**
+   * Delivered text after the join, which the continuation may repeat in whole or in part. Empty once that is decided.
+   */
   #shown = '';
 
   constructor(options: SeamOptions) {
@@ -50,22 +52,22 @@ export class Seam {
     if (!this.#joint) this.#shown = options.prefix.trimmed;
   }
 
-  /** What is known of the seam so far. */
+  /** The kind as known so far. */
   get kind(): SeamKind {
     return this.#kind;
   }
 
-  /** What the continuation has shown its target to make of a prefix; `undefined` if it leaves a doubt. */
+  /** How the target treated the prefix; `undefined` if the continuation leaves a doubt. */
   get manner(): PrefillManner | undefined {
     return this.#manner;
   }
 
-  /** What is held back, or was when the attempt was rejected. */
+  /** Text that is held back, or was held back when the attempt was rejected. */
   get held(): string {
     return this.#held;
   }
 
-  /** True once everything that comes is new. */
+  /** True once all further text is new. */
   get isOpen(): boolean {
     return this.#joint === undefined && this.#shown === '';
   }
@@ -83,14 +85,14 @@ export class Seam {
     return { emit: '' };
   }
 
-  /** No more text will come: joins with what there is. `callsFollow`: the rest is, or continues with, tool calls. */
+  /** Joins what there is, because no more text will come. `callsFollow`: tool calls come next. */
   end(callsFollow = false): SeamStep {
     return this.#joint ? this.#follow(this.#joint.end(callsFollow)) : { emit: '' };
   }
 
   /**
-   * A call begins, and the text before it has ended: joins with what there is. Whatever text comes from now on is beside
-   * what was delivered, unless that is still being repeated.
+   * Joins what there is, because a call starts and ends the text before it. Later text is independent of what was
+   * delivered, unless a known text is still being repeated.
    */
   release(): SeamStep {
     if (this.#joint instanceof KnownJoint) return { emit: '' };
@@ -111,7 +113,7 @@ export class Seam {
     return this.#align(rest);
   }
 
-  /** The client has these characters already; the continuation may bring them again. */
+  /** Removes characters that the client already has, if the continuation brings them again. */
   #align(text: string): SeamStep {
     this.#held += text;
     const rest = this.#held;
@@ -153,11 +155,11 @@ function jointOf({ mode, delivered, prefix, manner, isProven, lastResort }: Seam
 }
 
 /**
- * How much of `rest` the client has, where that is not all that was `shown`: `same` characters of it come again, and then
- * something else.
+ * How many characters of `rest` the client already has, if `rest` doesn't repeat all of `shown`: after `same`
+ * characters, the two differ.
  */
 function shownAgain(rest: string, shown: string, same: number): number {
-  // Half a surrogate pair was shown: the whole one begins with it.
+  // Half a surrogate pair was shown, so the whole one starts with it.
   const half = shown.trim();
   if (half !== '' && rest.startsWith(half, same)) return same + half.length;
   // Fewer line breaks than were shown are still the same break; other white space is the model's own.
@@ -166,19 +168,19 @@ function shownAgain(rest: string, shown: string, same: number): number {
 }
 
 interface Known {
-  /** What is said again first, as far as it is known. */
+  /** What the continuation repeats first. */
   readonly text: string;
-  /** Delivered behind it: may be said again or not. */
+  /** Delivered after {@link text}; may or may not be repeated. */
   readonly shown: string;
-  /** White space in front of it is the provider's. */
+  /** The provider may put white space in front of {@link text}. */
   readonly mayBeginBlank: boolean;
-  /** What it means when something else comes: that the attempt cannot be joined, or that all of it is new. */
+  /** The verdict if anything else comes: the attempt can't be joined, or all of it is new. */
   readonly otherwise: SeamRejection | 'new';
-  /** The answer may end so far before the end of {@link text}. */
+  /** How many characters before the end of {@link text} the answer may end. */
   readonly slack: number;
 }
 
-/** For continuations that first repeat a known text: an echo of the prefix, a replay of the whole answer. */
+/** For continuations that first repeat a known text: an echo of the prefix, or a replay of the whole answer. */
 class KnownJoint implements Joint {
   readonly #known: Known;
   #taken = 0;

@@ -1,20 +1,20 @@
 import fc from 'fast-check';
 import { TEXT_KINDS } from './texts.ts';
 
-/** An answer, and what the client had of it when it was cut. */
+/** An answer, and the part that the client had when it was cut. */
 export interface Cut {
   readonly kind: string;
   readonly whole: string;
   readonly delivered: string;
-  /** Of the pieces in which the rest arrives. */
+  /** Sizes of the chunks in which the rest arrives. */
   readonly sizes: readonly number[];
 }
 
 export const KINDS = Object.keys(TEXT_KINDS);
-/** The kinds of text in which nothing stands twice by nature. */
+/** Kinds of text that don't repeat themselves by nature. */
 export const PLAIN_KINDS = KINDS.filter((kind) => !TEXT_KINDS[kind]?.repeats);
 
-/** An answer of any of these kinds, cut at any character of it that shows something. */
+/** An answer of any of these kinds, cut anywhere after some visible text. */
 export const cutsOf = (kinds: readonly string[]): fc.Arbitrary<Cut> =>
   fc.constantFrom(...kinds).chain((kind) =>
     (TEXT_KINDS[kind]?.texts ?? fc.constant('x'))

@@ -3,7 +3,7 @@ import { prefixOf } from '../../../src/plans/seam/mode.ts';
 import type { Asked } from '../../provider/script.ts';
 import type { Cut } from './cuts.ts';
 
-/** The least repetition that the seam takes for one, and the least beginning of a word. */
+/** The shortest repetition that the seam recognises, and the shortest beginning of a word. */
 const MEANT_CHARACTERS = 12;
 const WORD_CHARACTERS = 3;
 
@@ -13,8 +13,8 @@ export function nudgeAfter({ whole, delivered }: Pick<Cut, 'whole' | 'delivered'
 }
 
 /**
- * Where the rest begins with words that were delivered last, or those before it are repeated in turn, it cannot be told
- * by anything how much of an answer without the anchor is new. `lead`: what stands in front of the rest.
+ * Whether `lead`, the text before the rest, is the only part that matches the end of what was delivered. With a second
+ * match, nothing shows how much of an answer without the anchor is new.
  */
 export function isDecidable(cut: Cut, lead: string, meant = MEANT_CHARACTERS): boolean {
   const { whole, sent, anchor } = nudgeAfter(cut);
@@ -27,11 +27,11 @@ export function isDecidable(cut: Cut, lead: string, meant = MEANT_CHARACTERS): b
   return true;
 }
 
-/** Of a text that repeats nothing: what is said again in front of its rest cannot be taken for anything else. */
+/** For a text that doesn't repeat itself: whether `lead` is unmistakably a repetition. */
 export function isPlain(cut: Cut, lead: string): boolean {
   const word = /\p{Ll}*$/u.exec(cut.delivered)?.[0] ?? '';
   const isWord = lead === word && word.length >= WORD_CHARACTERS && cut.delivered.split(word).length === 2;
   if (lead !== '' && !isWord && lead.trim().length < MEANT_CHARACTERS) return false;
-  // Nothing of it is a repetition by nature, however short.
+  // Not even a short part of the text is repeated by nature.
   return isDecidable(cut, lead, 2);
 }

@@ -3,14 +3,14 @@ import { type Mode, type PrefillManner, prefixOf } from '../../../src/plans/seam
 import { Seam, type SeamOptions } from '../../../src/plans/seam/seam.ts';
 
 export interface Joined {
-  /** What the client has in the end. */
+  /** The client's final text. */
   readonly text: string;
   readonly emitted: string;
   readonly rejected: SeamRejection | undefined;
   readonly kind: SeamKind;
 }
 
-/** `keepsSpace`, `lastResort` and `strict` are false where they are not said, and a manner is proven. */
+/** `keepsSpace` (except for a nudge), `lastResort` and `strict` default to false, and a manner counts as proven. */
 export interface Asking {
   readonly mode: Mode;
   readonly manner?: PrefillManner | undefined;
@@ -26,7 +26,7 @@ export function seamOptions(delivered: string, asking: Asking): SeamOptions {
   return { mode, delivered, prefix: prefixOf(delivered, keepsSpace), manner, isProven, lastResort, strict };
 }
 
-/** `text` in pieces of these sizes, over and over. */
+/** Splits `text` into pieces of these sizes, cyclically. */
 export function pieces(text: string, sizes: readonly number[]): string[] {
   const all: string[] = [];
   for (let start = 0, index = 0; start < text.length; index++) {
@@ -37,7 +37,7 @@ export function pieces(text: string, sizes: readonly number[]): string[] {
   return all;
 }
 
-/** Joins as a splice does: a rejected attempt is not read any further. */
+/** Joins as a splice does: stops reading a rejected attempt. */
 export function join(
   options: SeamOptions,
   chunks: readonly string[],

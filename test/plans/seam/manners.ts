@@ -1,11 +1,11 @@
 import type { Asked } from '../../provider/script.ts';
 
-/** What a model makes of a request for the rest. */
+/** How a model responds to a request for the rest. */
 export type Manner = (asked: Asked) => string;
 
 const rest = ({ whole, sent }: Asked): string => whole.slice(sent.length);
 
-/** Of a prefix: after these, a nudge that is followed makes the answer whole. */
+/** Responses to a prefix. An obeyed nudge after any of them completes the answer. */
 export const PREFILLED = {
   'continues it': (asked: Asked) => rest(asked),
   'repeats it first': (asked: Asked) => asked.sent + rest(asked),
@@ -13,7 +13,7 @@ export const PREFILLED = {
   'answers anew': ({ whole }: Asked) => whole,
 } as const satisfies Readonly<Record<string, Manner>>;
 
-/** Of a nudge: these do what they were asked to. */
+/** Responses to a nudge that do what was asked. */
 export const OBEDIENT = {
   'repeats the anchor': (asked: Asked) => asked.anchor + rest(asked),
   'repeats the anchor behind a line break': (asked: Asked) => `\n${asked.anchor}${rest(asked)}`,
@@ -21,7 +21,7 @@ export const OBEDIENT = {
     `Sure, here is the rest:\n${asked.anchor}${rest(asked)}`,
 } as const satisfies Readonly<Record<string, Manner>>;
 
-/** And these do not: what they say in front of the rest, all of it words that were delivered. */
+/** Responses to a nudge that don't: the text before the rest, all of which was already delivered. */
 const DISOBEDIENT = {
   'goes straight on': () => '',
   'repeats more than the anchor': ({ sent, anchor }: Asked) =>
@@ -32,7 +32,7 @@ const DISOBEDIENT = {
   'begins the answer again': ({ sent }: Asked) => sent,
 } as const satisfies Readonly<Record<string, Manner>>;
 
-/** The same, with and without a lead-in; `title` is what it does. */
+/** The same responses with and without a lead-in; `title` describes them. */
 export const DISOBEDIENT_WAYS = Object.entries(DISOBEDIENT).flatMap(([manner, lead]) =>
   ['', 'Sure, here is the rest:\n'].map((preamble) => ({
     title: preamble === '' ? manner : `${manner}, behind a preamble`,

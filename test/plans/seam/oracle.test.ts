@@ -10,14 +10,14 @@ import { type Asking, type Joined, join, pieces, seamOptions } from './joining.t
 import { DISOBEDIENT_WAYS, type Manner, OBEDIENT, PREFILLED } from './manners.ts';
 
 const SEED = seedOr(20_261_122);
-/** More of them than of other properties can be afforded: vitest.oracle.config.ts. */
+/** These are cheaper than other properties, so there are more of them: vitest.oracle.config.ts. */
 const CASES = Number(process.env.HOLDFAST_SEAM_CASES ?? USUAL_CASES);
 
 interface Way extends Asking {
   readonly says: Manner;
 }
 
-/** Each way has its share of the cases. */
+/** Divides the cases equally among the ways. */
 const shared = (ways: number) => ({ seed: SEED, numRuns: Math.ceil(CASES / ways) });
 
 function joined({ whole, delivered, sizes }: Cut, { says, ...asking }: Way): Joined {
@@ -27,7 +27,7 @@ function joined({ whole, delivered, sizes }: Cut, { says, ...asking }: Way): Joi
   return join(seamOptions(delivered, asking), pieces(says({ whole, sent, anchor }), sizes));
 }
 
-/** How a run asks: better and better, until something can be shown. */
+/** As a run does: tries the next way until one isn't rejected. */
 function asked(cut: Cut, ways: readonly Way[]): Joined {
   let last = joined(cut, ways[0] as Way);
   for (const way of ways.slice(1)) {
@@ -90,7 +90,7 @@ describe('a model that answers anew although its dialect continues a prefix exac
     const ways = [claimed(PREFILLED['answers anew']), ...nudges(OBEDIENT['repeats the anchor'])];
     fc.assert(
       fc.property(cutsOf(PLAIN_KINDS), (cut) => {
-        // Fewer characters may begin the rest by chance.
+        // The rest may start with fewer characters by chance.
         fc.pre(cut.delivered.trim().length >= 12);
         expect(asked(cut, ways)).toMatchObject({ text: cut.whole, rejected: undefined });
       }),

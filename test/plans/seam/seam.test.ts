@@ -7,18 +7,18 @@ const LONG =
   'The holdfast of a kelp is not a root: it takes up nothing, it only grips. ' +
   'What grows above it may be torn away by the surge, and the stipe may snap; ' +
   'as long as the holdfast keeps its rock, the plant will grow again from where it was cut off';
-/** What a nudge asks to be repeated of it. */
+/** What a nudge asks the model to repeat of `LONG`. */
 const ANCHOR = 'again from where it was cut off';
 
 interface Situation extends Partial<Asking> {
   readonly delivered: string;
   readonly says: string;
-  /** What the client has in the end; an attempt that is rejected adds nothing. */
+  /** The client's final text; a rejected attempt adds nothing. */
   readonly text: string | { readonly rejected: SeamRejection };
   readonly kind?: SeamKind;
 }
 
-/** The same at every chunking: a character at a time, three at a time, all at once. */
+/** The same result for all chunk sizes: one character, three characters, everything at once. */
 function situations(asking: Asking, table: Readonly<Record<string, Situation>>): void {
   test.each(Object.entries(table))('%s', (_, { delivered, says, text, kind, ...special }) => {
     const expected: Partial<Joined> =

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 
-/** Answers of one kind; `repeats`: what a client would see twice is in them by nature. */
+/** Answers of one kind. `repeats`: such text repeats itself by nature, so a client may see something twice. */
 export interface TextKind {
   readonly repeats: boolean;
   readonly texts: fc.Arbitrary<string>;
@@ -20,7 +20,7 @@ const numbered = (line: fc.Arbitrary<(row: number) => string>) =>
     .tuple(line, fc.integer({ min: 3, max: 14 }))
     .map(([row, count]) => Array.from({ length: count }, (_, index) => row(index)).join(''));
 
-/** Every word comes once. */
+/** Every word occurs once. */
 const PROSE =
   'The holdfast of a kelp is not any root: it takes up nothing, but only grips. What grows above may be torn away by surge and storm, its stipe can snap; yet while this organ keeps hold on rock, everything returns from where it broke. Divers know places with forests hundreds old, swaying through winters that strip beaches bare, feeding otters, urchins, countless fish.\n\nSeamen named these anchors long before science described them: Zürich’s museum owns one sample, catalogued 1887, marked “北海”. Nobody else cared.';
 

@@ -4,7 +4,7 @@ import type { Client } from '../../../src/proxy/downstream/client.ts';
 import type { Run } from '../../../src/proxy/run/context/run.ts';
 import { NO_UPSTREAM_URL, type Replica, startReplica, upstreamsAt } from '../../replica.ts';
 
-/** A valid request, but for how deep its metadata nests. */
+/** A valid request, except for the nesting depth of its metadata. */
 const deepBody = (levels: number): string =>
   `{"model":"gpt-4o","stream":true,"messages":[{"role":"user","content":"the secret prompt"}],"metadata":${'['.repeat(levels)}${']'.repeat(levels)}}`;
 
@@ -254,7 +254,7 @@ describe('a stream', () => {
 });
 
 describe('a stream that can be resumed', () => {
-  /** A run whose client has left after the first event. */
+  /** A run whose client left after the first event. */
   async function leftRun(headers: Record<string, string>, detached_ms: number) {
     const started = Promise.withResolvers<{ run: Run; client: Client; finish: () => void }>();
     const finished = Promise.withResolvers<void>();

@@ -29,7 +29,7 @@ interface Setting {
   readonly api_key?: string | undefined;
 }
 
-/** A run that was lost in its middle, and a replica that could continue it. */
+/** A run that was lost halfway, and a replica that could continue it. */
 async function lost({
   configuration,
   memory = new MemoryBudget(10_000_000),

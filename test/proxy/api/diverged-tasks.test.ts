@@ -9,7 +9,7 @@ import { askTasks, deployTasks } from './task-deployment.ts';
 
 const MODEL = { model: 'gpt-test', stream: true };
 
-/** A conversation of so many messages, one of which may be another one. */
+/** A conversation of `length` messages, of which the one at `changed` differs. */
 const conversation = (length: number, changed?: number) => ({
   ...MODEL,
   messages: Array.from({ length }, (_, index) => ({
@@ -18,7 +18,7 @@ const conversation = (length: number, changed?: number) => ({
   })),
 });
 
-/** A process that works on the task: each of its requests has one message more than the one before it. */
+/** A process that works on the task, with one more message in each request. */
 const process = (session: string, more: Record<string, string> = { 'holdfast-resume': '1' }) => {
   const headers = { ...CREDENTIAL, 'holdfast-task': 'T23', 'holdfast-task-session': session, ...more };
   /** Returns the number of the step. */
@@ -44,7 +44,7 @@ const divergedOf = async (replica: Replica): Promise<unknown> => {
 const expectDiverged = (replica: Replica, diverged: object) =>
   vi.waitFor(async () => expect(await divergedOf(replica)).toEqual({ ...diverged, at: expect.any(Number) }));
 
-/** What the log says of divergences, once another process has diverged after all that came before. */
+/** The divergences in the log. Causes one more and leaves it out, so that everything before it is in the log. */
 async function logged(replica: Replica): Promise<object[]> {
   const user = randomUUID();
   const number = await process(user).send(replica, { ...conversation(1), user });
@@ -55,7 +55,7 @@ async function logged(replica: Replica): Promise<object[]> {
   return told.map(({ step, by_step, changed }) => ({ step, by_step, changed }));
 }
 
-/** Counts what the store is asked about what sessions have had, and about divergences. */
+/** Counts the reads of notes about sessions' steps and about divergences. */
 function countReads({ store }: Replica) {
   const counts = { reads: 0 };
   const { get } = store.notes;
@@ -76,7 +76,7 @@ describe('a process that begins its task again', () => {
     expect(await again.send(replica, conversation(3, 1))).toBe(6);
     const diverged = { step: 3, by_step: 6, changed: ['messages[1]'] };
     await expectDiverged(replica, diverged);
-    // Later steps are not compared.
+    // Later steps aren't compared.
     expect(await again.send(replica, conversation(4, 1))).toBe(7);
     expect(await logged(replica)).toEqual([diverged]);
   });
@@ -199,7 +199,7 @@ describe('processes that work on a task side by side', () => {
     expect(await first.steps(replica, 3, 3)).toEqual([3]);
     expect(await second.send(replica, conversation(3, 0))).toBe(4);
     await expectDiverged(replica, { step: 3, by_step: 4, changed: ['messages[0]'] });
-    // The first process has not had the fourth step, which came after its third one.
+    // The first process never got the fourth step, which came after its third one.
     for (const [at, length, number] of [
       [replica, 4, 5],
       [other, 5, 6],

@@ -21,7 +21,7 @@ const urlOf = ({ api }: Replica, run: string) => `${api}/holdfast/v1/runs/${run}
 const readWith = (replica: Replica, run: string, live: boolean | 'long-poll' | 'sse', offset = '-1') =>
   stream<Chunk>({ url: urlOf(replica, run), headers: CREDENTIAL, live, offset, warnOnHttp: false });
 
-/** What the client has in the end. `onChunk`: with all that it has so far. */
+/** The client's chunks at the end. `onChunk`: called with all chunks so far. */
 async function toItsEnd(
   response: Awaited<ReturnType<typeof readWith>>,
   onChunk: (chunks: readonly Chunk[]) => void = () => {},

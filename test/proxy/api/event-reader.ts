@@ -11,9 +11,9 @@ export interface TaskEvent {
 /** A client of `GET /holdfast/v1/tasks/T23/events`. */
 export interface EventReader {
   readonly events: TaskEvent[];
-  /** What came that is no event. */
+  /** Lines that don't belong to an event. */
   readonly comments: string[];
-  /** Resolves with whether the response came to its end; false where it broke off. */
+  /** Resolves with true if the response ended properly, and with false if it broke off. */
   readonly ended: Promise<boolean>;
   leave(): void;
 }

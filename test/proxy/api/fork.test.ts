@@ -9,7 +9,7 @@ const chunk = (content: string): string =>
 const tail = (...texts: string[]) => texts.map(chunk);
 const RESUMABLE = { 'holdfast-resume': '1' };
 
-/** The first client has four events, of which two were stored when another replica took the run over and told another end. */
+/** The first client has four events, of which two were stored before another replica continued the run differently. */
 async function takenOver({
   end,
   header = STORED_REQUEST,
@@ -53,7 +53,7 @@ describe('a client that has another answer than the log', () => {
         { seq: 2, events: [textEvent('a'), textEvent('b')] },
       ],
     });
-    // The other one is as it was.
+    // The original run is unchanged.
     const { seq, status } = (await replica.store.read(run, OWNER, 0)) ?? {};
     expect({ seq, status }).toEqual({ seq: 6, status: end ? 'complete' : 'running' });
     expect(await (await fetchRun(replica, fork)).json()).toMatchObject({ continues: run });

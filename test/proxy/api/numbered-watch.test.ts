@@ -5,7 +5,7 @@ import { OPEN_MAX, positionId, positionIn, type SeenNumbers } from '../../../src
 const NEVER = new AbortController().signal;
 const NOTHING: SeenNumbers = { last: 0, open: new Map() };
 
-/** Things with numbers, which are in some state each, and what is asked about them. */
+/** Numbered things with a state each, and a record of the questions about them. */
 function numbered(states: string[]) {
   const asked: number[] = [];
   return {
@@ -102,7 +102,7 @@ describe('a watch of what has numbers', () => {
     const id = positionId({ era: 'e', token: 't', steps: first.watch.position, calls: NOTHING });
     const { steps } = positionIn('after', id);
     const again = watching(states, steps);
-    // Nothing is known of it before it was looked at.
+    // Assumed, because nothing is known before the first look.
     expect(again.watch.isUnderWay).toBe(true);
     expect(await again.look()).toEqual([]);
     states[0] = 'gone';

@@ -39,7 +39,7 @@ async function documentOf({ api }: Replica): Promise<OpenApiDocument> {
 const operationsOf = ({ paths }: OpenApiDocument): readonly Operation[] =>
   Object.values(paths).flatMap((path) => Object.values(path));
 
-/** One way to come to an answer. */
+/** A way to produce a response. */
 type Situation = (deployment: TaskDeployment) => Promise<Response>;
 
 const unreachable =
@@ -63,7 +63,7 @@ const runs =
   ({ replica }) =>
     fetch(`${replica.api}/holdfast/v1/runs${path}`, { method, headers: CREDENTIAL });
 
-/** A run of which nothing more is to come. */
+/** A completed run. */
 async function completeRun({ replica }: TaskDeployment): Promise<string> {
   const answer = await postChat(replica);
   await answer.text();
@@ -81,7 +81,7 @@ const resuming =
 
 const streamPath = (run: string, query: string) => `${run}/stream?${query}`;
 
-/** A long poll behind the last event. */
+/** A long poll after the last event. */
 const atTail: Situation = async (deployment) => {
   const run = await completeRun(deployment);
   return vi.waitFor(async () => {
@@ -92,7 +92,7 @@ const atTail: Situation = async (deployment) => {
   });
 };
 
-/** What the client has already. */
+/** A conditional request for what the client already has. */
 const unchanged: Situation = async (deployment) => {
   const run = await completeRun(deployment);
   return vi.waitFor(async () => {
@@ -110,7 +110,7 @@ const signing =
     return fetchRun(replica, `${run}/urls`, { method: 'POST', headers, body: JSON.stringify(body) });
   };
 
-/** A task that has begun, and perhaps ended. */
+/** A task with one step, ended in the given way. */
 async function begin({ replica }: TaskDeployment, end?: string): Promise<void> {
   await answerSteps(replica, 1);
   await vi.waitFor(async () => expect((await askTasks(replica, 'GET', '/T23')).status).toBe(200));
@@ -124,7 +124,7 @@ const ofTask =
     return askTasks(deployment.replica, method, `/T23${path}`, body);
   };
 
-/** A task of which a process has another step than the one before it. */
+/** A task in which a process sent another step than its predecessor. */
 const diverged: Situation = async (deployment) => {
   await begin(deployment);
   const headers = { ...CREDENTIAL, 'holdfast-task-session': 'second' };
@@ -138,7 +138,7 @@ const diverged: Situation = async (deployment) => {
 };
 
 const CALL = '/calls/c1';
-/** After these have been answered, in their order. */
+/** `last`, once these requests about a call have been answered in order. */
 const afterwards =
   (before: readonly (readonly [method: string, path: string, body: object])[], last: Situation): Situation =>
   async (deployment) => {
@@ -409,10 +409,10 @@ const SITUATIONS: Readonly<Record<string, Readonly<Record<string, readonly Situa
   },
 };
 
-/** By the text of the document. Every replica has the same one, and compiling it takes longer than an answer. */
+/** By the text of the document. Every replica has the same one, and compiling it takes longer than a response. */
 const compiled = new Map<string, Ajv2020>();
 
-/** Against the schemas of the document. */
+/** Validates against the schemas of the document. */
 function validatorOf(document: OpenApiDocument) {
   const text = JSON.stringify(document);
   const ajv = compiled.get(text) ?? new Ajv2020({ strict: false }).addSchema({ $id: 'openapi', ...document });

@@ -300,7 +300,7 @@ it.each([
   '/v1/..%2fadmin',
   '/v1/.%5c..',
   '/v1/a\\..\\..\\b',
-  // As servers read it that take parameters off each segment, decode twice, or end a string at a zero byte.
+  // As read by servers that strip parameters from each segment, decode twice, or end a string at a zero byte.
   '/v1/..;/admin',
   '/v1/files/..;x=1/..;/admin',
   '/v1/%2e%2e%3b/admin',

@@ -8,7 +8,7 @@ import { takeBody, takeJsonBodies } from '../../../src/proxy/api/request-bodies.
 
 const MB = 1_048_576;
 
-/** A server that answers with the digest of the body that it was given. */
+/** A server that responds with the digest of the request body. */
 async function start() {
   const budget = new MemoryBudget();
   const server = fastify({ bodyLimit: 32 * MB });
@@ -18,7 +18,7 @@ async function start() {
   return { budget, url: await server.listen({ host: '127.0.0.1', port: 0 }) };
 }
 
-/** `headers`: with the length of the body, or without. */
+/** `headers`: with or without the length of the body. */
 const post = (url: string, body: Buffer, headers: Record<string, string | number>) =>
   new Promise<string>((resolve, reject) => {
     const request = httpRequest(url, {
@@ -64,6 +64,6 @@ test('a body whose bytes are all there already leaves the others their turns of 
     most_bytes = Math.max(most_bytes, budget.held_bytes - before);
   }
   expect(await answered).toBe(hash('sha256', body));
-  // Three are held per byte. What a connection is read for at a time comes in one piece, of 64 KB.
+  // Three bytes are held per byte of the body. The last piece read, of 64 KB, may exceed the limit of a turn.
   expect(most_bytes).toBeLessThanOrEqual(3 * (131_072 + 65_536));
 });

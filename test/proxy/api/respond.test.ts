@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { Relay } from '../../../src/proxy/run/context/run-context.ts';
 import { deploy, errorOf, fetchRun, OWNER, postChat } from '../run-deployment.ts';
 
-/** Loses its run before anything was delivered, to what `lose` does meanwhile. */
+/** Loses its run before anything is delivered. `lose`: what happens to the run afterwards. */
 const losing =
   (lose: Relay): Relay =>
   async (run, client, context) => {

@@ -55,7 +55,7 @@ it.each<readonly [Readonly<Record<string, unknown>>, string, string | null]>([
   [{ cursor: 2, tail: ['x', {}] }, 'invalid_field', 'tail[1]'],
   [{ cursor: 1, tail: ['x\ndata: y'] }, 'invalid_field', 'tail[0]'],
   [{ cursor: 1, tail: ['x\r'] }, 'invalid_field', 'tail[0]'],
-  // Bytes, not characters.
+  // The limit counts bytes, not characters.
   [{ cursor: 2, tail: ['x'.repeat(RUN_BYTES - 1), 'é'] }, 'invalid_field', 'tail'],
 ])('%j is refused', (fields, code, param) => {
   try {

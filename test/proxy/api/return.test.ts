@@ -29,7 +29,7 @@ const TWO_TARGETS = {
 };
 
 describe('a run that a client comes back to', () => {
-  /** What would be relayed, were the run taken over. */
+  /** The runs that would be relayed after a takeover. */
   async function revived(headers: Record<string, string>, header = HEADER) {
     const { replica, begin, readers } = await deploy();
     const { run } = await begin([{ ...HEADER_RECORD, header }]);
@@ -58,7 +58,7 @@ describe('a run that a client comes back to', () => {
       'content-type': 'application/json',
     });
     expect(Object.keys(posted?.target.headers ?? {})).not.toContain('last-event-id');
-    // What was asked is unknown.
+    // This request doesn't say what was asked.
     expect(streamed).toBeUndefined();
   });
 
@@ -151,7 +151,7 @@ describe('a run that a client comes back to', () => {
     const last = { 'last-event-id': 'of another stream' };
     expect(await (await postChat(second, last)).text()).toBe('data: after 0 of 2\n\n');
     expect(readers).toMatchObject([{ run: relayed[0]?.id, cursor: 0 }]);
-    // As if the second one had died, too.
+    // As if the second replica had died, too.
     expect(await (await postChat(second)).text()).toBe('data: after 0 of 2\n\n');
     expect(await (await postChat(second, STRANGER)).text()).toBe('data: first\n\n');
     expect(relayed).toHaveLength(2);
@@ -317,7 +317,7 @@ it('an owner with too many runs is told to wait', async () => {
   expect(refused.headers.get('retry-after-ms')).toBe('1000');
   expect(await errorOf(refused)).toMatchObject({ status: 429, code: 'too_many_runs' });
   expect((await fetchRun(replica, `${run}/stream`)).status).toBe(429);
-  // Neither other owners nor questions about a run are turned away.
+  // Other owners and questions about a run aren't refused.
   expect((await fetchRun(replica, run)).status).toBe(200);
   const other = await postChat(replica, STRANGER);
   expect(other.status).toBe(200);

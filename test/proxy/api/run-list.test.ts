@@ -37,7 +37,7 @@ async function list(replica: Replica, query = '', headers?: Record<string, strin
 
 const idsOf = ({ data }: Page): RunId[] => data.map(({ id }) => id);
 
-/** Every page from the first to the last. */
+/** All pages, in order. */
 async function walk(replica: Replica, query: string): Promise<Page[]> {
   const pages: Page[] = [];
   for (let after = ''; ; ) {
@@ -49,7 +49,7 @@ async function walk(replica: Replica, query: string): Promise<Page[]> {
   }
 }
 
-/** A run that began `at_ms` after others may have. */
+/** A run that began `at_ms` after the fixture's time. */
 function beginAt({ begin }: Deployment, at_ms: number, own: Partial<RunHeader> = {}): Promise<Lease> {
   const header = { ...HEADER, created_at_ms: HEADER.created_at_ms + at_ms, ...own };
   return begin([{ seq: 0, header, events: [] }, textRecord(0, 'a secret ', 'answer')]);
@@ -110,7 +110,7 @@ describe('the list of runs', () => {
     expect(idsOf(await list(replica, '', { 'x-api-key': 'the owner' }))).toEqual([run]);
   });
 
-  /** Clients without one share an owner: a list would tell each of them the ids that keep their runs apart. */
+  /** Clients without a credential share an owner, so a list would reveal the ids that keep their runs apart. */
   it.each([{}, { authorization: '' }, { 'x-api-key': '' }])(
     'is not for a client without a credential: %o',
     async (headers) => {

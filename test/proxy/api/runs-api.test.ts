@@ -135,7 +135,7 @@ describe('the state of a run', () => {
     const answer = await postChat(replica);
     await answer.text();
     const state = fetchRun(replica, answer.headers.get('holdfast-run-id') as string);
-    // Time for an answer that does not wait.
+    // Enough time for a response that doesn't wait.
     setTimeout(stored.resolve, 100);
     expect(await (await state).json()).toMatchObject({ status: 'complete', text: 'Hello' });
   });
@@ -165,7 +165,7 @@ describe('the stream of a run', () => {
     expect(readers).toMatchObject([{ run, owner: OWNER, cursor: 1, tail: [], resumable: false }]);
   });
 
-  /** Even what is written ahead is told without being stored while the store is away. */
+  /** While the store is away, even write-ahead durability delivers events without storing them. */
   it.each(['interval', 'write_ahead'])(
     'that was taken over is not joined to events that are only counted: they may be others (%s)',
     async (durability) => {
@@ -274,7 +274,7 @@ describe('resuming with what the client has', () => {
       const response = await resume(replica, run, { cursor: 2, tail, request });
       expect(await response.text()).toBe('data: after 2 of 0\n\n');
       expect(readers).toMatchObject([{ run, cursor: 2, tail }]);
-      // To be taken over at once.
+      // So that it can be taken over at once.
       const stored = await replica.store.read(run, OWNER, 0);
       expect(stored).toMatchObject({ status: 'running', holder: { state: 'released' }, records: [] });
     });

@@ -43,7 +43,7 @@ async function urlsOf(replica: Replica, run: string, body: object = {}): Promise
 
 const post = { method: 'POST' };
 
-/** A run that its client has begun, and of which more is to come. */
+/** A run that its client has started and that isn't complete. */
 async function beginRun() {
   const deployment = await deployTasks();
   deployment.provider.manner = 'begins';
@@ -126,7 +126,7 @@ describe('signed URLs', () => {
       const json = { 'content-type': 'application/json' };
       const body = method === 'POST' ? { body: '{"allow":["read"]}', headers: json } : {};
       const answer = await fetch(url, { method: String(method), ...body });
-      // Another owner's, who has sent no credential: a URL of theirs leads nowhere either.
+      // A client without a credential is another owner, whose URL doesn't lead to this run either.
       if (path === '/urls') {
         const { read } = (await answer.json()) as Urls;
         expect((await fetch(replica.api + read)).status).toBe(404);
@@ -232,7 +232,7 @@ describe('a run whose replica is lost', () => {
     { seq: 1, events: [{ deltas: [{ kind: 'text', text: 'Hel' } as const], payload }] },
   ];
 
-  /** A replica that reads such a run by a signed URL, and the provider of its rest. */
+  /** A replica that reads such a run by a signed URL, and the provider that is asked for the rest. */
   async function readLost(upstream: Record<string, unknown>) {
     const provider = providerRequests();
     const root = await startProvider(provider.listener);

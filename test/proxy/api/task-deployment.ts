@@ -6,8 +6,8 @@ import { type Replica, startReplica, upstreamsAt } from '../../replica.ts';
 import { BODY, CREDENTIAL, postChat } from '../run-deployment.ts';
 
 /**
- * What the provider does with the requests that come next: it answers with one word, begins to answer, refuses, or breaks off one
- * answer and continues.
+ * How the provider treats the next requests: it answers with one word, starts an answer, refuses, or breaks off one
+ * answer and continues it.
  */
 export type Manner = 'word' | 'begins' | 'refuses' | 'breaks';
 
@@ -18,12 +18,12 @@ export interface TaskDeployment {
   readonly provider: {
     manner: Manner;
     requests: number;
-    /** Brings the answer to its end that was begun last. */
+    /** Completes the answer that was started last. */
     finish(): void;
   };
 }
 
-/** Two replicas that share what they store. `tree`: of their configuration. */
+/** Two replicas with a shared store. `tree`: more of their configuration. */
 export async function deployTasks(tree: Record<string, unknown> = {}): Promise<TaskDeployment> {
   const provider: TaskDeployment['provider'] = { manner: 'word', requests: 0, finish: () => {} };
   const root = await startProvider((request, response) => {
@@ -46,7 +46,7 @@ export async function deployTasks(tree: Record<string, unknown> = {}): Promise<T
   return { replica, other, runs, provider };
 }
 
-/** The request of a task that is the n-th of those that differ. */
+/** Sends the `nth` distinct request of a task. */
 export const askStep = (
   replica: Replica,
   nth: number,
@@ -55,7 +55,7 @@ export const askStep = (
 ): Promise<Response> =>
   postChat(replica, { ...headers, 'holdfast-task': task }, BODY.replace('"hi"', `"hi ${nth}"`));
 
-/** Whole answers to so many requests of the task that differ, one after the other. */
+/** Complete answers to `count` distinct requests of the task, one after the other. */
 export async function answerSteps(
   replica: Replica,
   count: number,

@@ -6,11 +6,11 @@ import { CREDENTIAL, errorOf, OWNER, STRANGER } from '../run-deployment.ts';
 import { type EventReader, type TaskEvent, watchTask } from './event-reader.ts';
 import { answerSteps, askStep, askTasks, deployTasks } from './task-deployment.ts';
 
-/** The task is noted behind its answer. */
+/** Tasks are recorded only after their answer. */
 const noted = (replica: Replica) =>
   vi.waitFor(async () => expect((await askTasks(replica, 'GET', '/T23')).status).toBe(200));
 
-/** What an event says, in short. */
+/** An event in short form. */
 const said = ({ name, data }: TaskEvent): string => {
   if (name === 'task') return `task ${data.purged === true ? 'purged' : String(data.status)}`;
   if (name === 'call') return `call ${String(data.key)} ${String(data.state)}`;
@@ -18,7 +18,7 @@ const said = ({ name, data }: TaskEvent): string => {
   return `step ${number} ${run?.status ?? 'asked'}`;
 };
 
-/** Whether an answer is seen before its run has begun, or before it is whole, is a matter of moments. */
+/** Leaves out what depends on timing: whether an answer is seen before its run has begun, or before it's complete. */
 const settled = ({ events }: Pick<EventReader, 'events'>) =>
   events.map(said).filter((each) => !/asked|running$/.test(each) || each === 'task running');
 
@@ -28,7 +28,7 @@ const saying = (reader: EventReader, ...last: string[]) =>
 const post = async (replica: Replica, path: string, body?: unknown) =>
   expect((await askTasks(replica, 'POST', `/T23${path}`, body)).status).toBe(200);
 
-/** A client that asks for the events, and reads none. */
+/** A client that requests the events but reads none. */
 async function takeNothing({ api }: Replica): Promise<Socket> {
   const socket = await connect(api);
   socket.pause();
@@ -196,7 +196,7 @@ describe('the events of a task', () => {
     const { replica, runs } = await deployTasks({ limits: { drain_ms: 120_000 } });
     await answerSteps(replica, 1);
     await noted(replica);
-    // More than the buffers of a connection take: 16 MB.
+    // More than the buffers of a connection hold: 16 MB.
     const calls = 4000;
     const keys = Array.from({ length: calls }, (_, index) => `${index + 1}${'c'.repeat(4000)}`);
     const { notes } = new ReplicaStore(runs);

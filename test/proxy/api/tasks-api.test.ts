@@ -33,7 +33,7 @@ async function list(replica: Replica, query = '', headers?: Record<string, strin
 
 const idsOf = ({ data }: Page) => data.map(({ id }) => id);
 
-/** The task is noted behind its answer. */
+/** Tasks are recorded only after their answer. */
 const noted = (replica: Replica, ...ids: string[]) =>
   vi.waitFor(async () => expect(idsOf(await list(replica))).toEqual(ids));
 
@@ -164,7 +164,7 @@ describe('the terms of a task', () => {
         last_step: { number: 1, run: { step_name: 'greet' } },
       }),
     );
-    // What later ones name counts for nothing.
+    // Later values have no effect.
     await (await askStep(other, 2, 'T23', headers)).text();
     expect((await askStep(other, 1, 'T24', headers)).status).toBe(200);
     const answered_ms = Date.now();
@@ -292,7 +292,7 @@ describe('a task that has ended', () => {
       expect(await (await fetchRun(replica, String(run))).json()).toMatchObject({ status: 'cancelled' });
     }
     expect(await errorOf(await askStep(other, 1))).toMatchObject({ status: 410, code: 'task_ended' });
-    // Its replica finds out with the next event of the provider, which has none here.
+    // Its replica notices with the provider's next event, which never comes here.
     await answers[1]?.body?.cancel();
   });
 });
@@ -332,7 +332,7 @@ describe('a task that is deleted', () => {
       expect((await fetchRun(replica, String(headers.get('holdfast-run-id')))).status).toBe(404);
     expect(await errorOf(await askTasks(replica, 'GET', '/T23'))).toMatchObject({ code: 'task_not_found' });
     expect((await list(replica)).data).toEqual([]);
-    // How many tasks its owner had.
+    // Only the number of the owner's tasks remains.
     expect([...runs.notes.values()].map(({ value }) => value)).toEqual(['1']);
     provider.requests = 0;
     for (const each of [replica, other]) {

@@ -9,7 +9,7 @@ import { connect, providerRequests, received, receivedUntil, startProvider } fro
 const GET = 'GET / HTTP/1.1\r\nhost: x\r\n\r\n';
 const MEGABYTE = 'x'.repeat(1_000_000);
 
-/** A raw connection and the server's side of the request that was sent on it. */
+/** A raw connection, and the server's side of the request sent on it. */
 async function exchange({ request = GET, client_stall_ms = 60_000 } = {}) {
   const arrivals = providerRequests();
   const socket = await connect(await startProvider(arrivals.listener));
@@ -22,7 +22,7 @@ async function exchange({ request = GET, client_stall_ms = 60_000 } = {}) {
   return { socket, next, ...(await next()) };
 }
 
-/** Writes until neither the kernel nor the socket takes more. */
+/** Writes until neither the kernel nor the socket accepts more. */
 async function fill({
   client,
   response,
@@ -191,7 +191,7 @@ describe('a client that does not take what it is sent', () => {
     const { socket, client, response } = await exchange();
     socket.pause();
     await fill({ client, response });
-    // Within the socket's high-water mark and the one write that went over it.
+    // At most the socket's high-water mark and the one write that exceeded it.
     expect(response.socket?.writableLength).toBeLessThan(2 * MEGABYTE.length);
     let drained = false;
     const wait = client.drained().then(() => {

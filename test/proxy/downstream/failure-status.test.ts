@@ -18,7 +18,7 @@ describe('the error event of a run, as a response', () => {
     ['stream_interrupted', 'quota', 429],
     ['stream_interrupted', 'unauthorised', 401],
     ['stream_interrupted', 'model_not_found', 404],
-    // The limit is ours: nothing is wrong with the request.
+    // The limit is ours, so nothing is wrong with the request.
     ['run_too_large', 'invalid_request', 502],
     ['a foreign code', 'connection_reset', 502],
   ])('%s because of %s: %i', (code, cause, status) => {

@@ -16,11 +16,11 @@ const TEXT = 'Kelp grips the rock through the surge and does not let go.';
 const PLAN: Plan = { parts: [{ text: TEXT }] };
 const forecast = (id: string) => ({ id, name: 'forecast', arguments: '{"city":"Paris"}' });
 const CALLS: Plan = { parts: [{ tool: forecast('call_a') }, { tool: forecast('call_b') }] };
-/** One event after the other, so that there is a time in which half of them have come. */
+/** Events come one by one, so there is a time at which half of them have arrived. */
 const PACE_MS = 50;
 const { lease_ms } = DEFAULTS.checkpoint;
 
-/** A run that its replica was lost with after about so many events. */
+/** A run whose replica was lost after about this many events. */
 async function lost(plan: Plan, events: number, options: ConstructorParameters<typeof Fleet>[1] = {}) {
   const fleet = new Fleet(plan, { ...options, pace_ms: PACE_MS });
   const first = fleet.replica();
@@ -120,7 +120,7 @@ describe('a run that another replica delivers', () => {
     const { client, outcome } = await fleet.follow(fleet.replica());
     await fleet.time.drive(Promise.all([outcome, first.outcome]));
 
-    // The replica that has the run sends the client something every fifteen seconds, which the reader gets as well.
+    // The replica that holds the run sends the client something every fifteen seconds, which the reader gets, too.
     expect(client.body.match(/"delta":\{\},"finish_reason":null/g)).toHaveLength(2);
     expect(readStream(client.body).text).toBe(TEXT);
   });
@@ -233,7 +233,7 @@ describe('a run that lost its replica', () => {
     const { store } = loser.context;
     const acquire = store.acquire.bind(store);
     let won: Promise<Session> | undefined;
-    // Between its look at the orphan and its hand on it, another one takes it.
+    // Another replica takes over the orphan after this one has found it.
     store.acquire = async (...call) => {
       won ??= fleet.follow(winner);
       await won;
@@ -546,7 +546,7 @@ describe('a run that another replica has ended', () => {
 describe('a run that kills its replicas', () => {
   const max_takeovers = 2;
   const configuration = { resume: { ...DEFAULTS.resume, max_takeovers } };
-  /** After the text that was delivered, the provider says nothing any more. */
+  /** The provider falls silent after the text that was delivered. */
   const silent: Plan = {
     parts: [{ text: `${TEXT} It has no roots, and needs none.` }],
     faults: Array.from({ length: 8 }, () => ({ kind: 'silence', at: { event: 5 } }) as const),
@@ -697,7 +697,7 @@ describe('a store that fails while a run is followed', () => {
 });
 
 describe('a store that lost the end of a log', () => {
-  /** Reads the run as if everything after event `seq` had never been stored. */
+  /** The stored run as if everything after event `seq` had never been stored. */
   const shortened = (stored: StoredRun, seq: number): StoredRun => ({
     ...stored,
     seq: Math.min(stored.seq, seq),

@@ -4,7 +4,7 @@ import { HEADER_RECORD, OWNER, SMALL_RUN, STRANGER, textRecord } from '../../che
 import { begin, finish, lookupOf, type Setting } from './lookup-setting.ts';
 
 describe('an idempotency key', () => {
-  /** The first request with the key, whose run is begun. */
+  /** Sends the first request with the key and begins its run. */
   async function first(setting: Setting, key = 'key') {
     const asked = setting.ask({ note: keyNote(key) });
     expect(await setting.find(asked)).toBeUndefined();

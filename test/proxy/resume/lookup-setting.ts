@@ -22,11 +22,11 @@ export const DIGEST = requestDigest('secret', {
   body: '{"model":"m"}',
 });
 
-/** A store whose replica of the runs lives as long, and gives signs of life as often, as a test wants. */
+/** A store in which a test decides how long the replica of the runs lives, and when it gave its last sign of life. */
 export class WatchedStore extends MemoryStore {
   holder: (() => Holder) | undefined;
   reads = 0;
-  /** Reads and notes that come while this is set wait for it. */
+  /** While this is set, reads wait for it. */
   gate: Promise<void> | undefined;
 
   override async read(run: RunId, owner: Owner, from: number): Promise<StoredRun | null> {
@@ -43,7 +43,7 @@ export const noTransport = {
   close: async () => {},
 };
 
-/** A replica, and the one beside it that began the runs. */
+/** A replica, and another one that begins the runs. */
 export function lookupOf({ match_requests = true } = {}) {
   const time = new VirtualTime();
   const runs = new MemoryRuns();
@@ -84,7 +84,7 @@ export function lookupOf({ match_requests = true } = {}) {
 
 export type Setting = ReturnType<typeof lookupOf>;
 
-/** The other replica begins to deliver `texts` for the request. */
+/** Makes the other replica begin to deliver `texts` for the request. */
 export async function begin({ other, lookup, ask, time }: Setting, ...texts: string[]): Promise<Lease> {
   const lease = await other.acquire(newRunId(), OWNER);
   const records = texts.length > 0 ? [HEADER_RECORD, textRecord(0, ...texts)] : [HEADER_RECORD];

@@ -23,7 +23,7 @@ const kept = (content: string): JournalEvent => ({
 });
 const plain = (text: string): JournalEvent => ({ deltas: [{ kind: 'text', text }] });
 
-/** Four events, `a` to `d`; the first one with its payload. */
+/** Four events, `a` to `d`, of which only the first has its payload. */
 function storedRun(changes: Partial<StoredRun> = {}): StoredRun {
   return {
     status: 'running',
@@ -109,7 +109,7 @@ describe('a client ahead of the log', () => {
     expect(reachable(stored, at(4))).toBe(true);
     expect(reachable(stored, at(5, [error]))).toBe(true);
     expect(reachable(stored, at(6))).toBe(false);
-    // It may have been told more by a replica that could not store it.
+    // The client may have got more from a replica that couldn't store it.
     expect(reachable(stored, at(5))).toBe(false);
     expect(reachable(stored, at(5, [chunk('e')]))).toBe(false);
   });

@@ -25,10 +25,7 @@ const ENVELOPE = {
 const chunkOf = (delta: object, more: object = {}, choice: object = {}): string =>
   JSON.stringify({ ...ENVELOPE, ...more, choices: [{ index: 0, delta, ...choice, finish_reason: null }] });
 
-/**
- * What is delivered of these events of a provider, and what a later reader is sent of it. `segments`: which
- * of them are the first ones of an attempt.
- */
+/** What a client and a later reader get of these provider events. `segments`: the events that begin an attempt. */
 function delivered(payloads: readonly string[], segments: Readonly<Record<number, Segment>> = {}) {
   const client = new RecordingClient();
   const events: JournalEvent[] = [];
@@ -121,7 +118,7 @@ describe('a replay', () => {
     const records = events.map((event, index) => ({ seq: index + 1, events: [event] }));
     const replay = new Replay({ run: RUN, resumable: false, cursor: 0 });
     const before = [...replay.pieces([HEADER_RECORD, ...records.slice(0, 2)], [])];
-    // As a replica reads it that takes the run over, to which its holder has added meanwhile.
+    // As read by a replica that takes over the run after its holder has added to it.
     const after = [...replay.pieces([HEADER_RECORD, ...records], [])];
     expect(payloadsOf([...before, ...after].join(''))).toEqual(replayed);
   });

@@ -14,12 +14,12 @@ const PLAN: Plan = {
   ],
 };
 
-/** The account is empty: nothing more is asked for. */
+/** The account is empty, so nothing more is requested. */
 const GIVEN_UP: Plan = { ...PLAN, faults: [{ kind: 'error_quota', at: { event: 7 } }] };
 
 const THOUGHT: Plan = { parts: [{ reasoning: 'They ask about the sea.' }, { text: 'It is salty.' }] };
 
-/** A response as a replica has told it to the end, and as it was stored. */
+/** A response that a replica delivered to its end, and what was stored of it. */
 async function told(plan = PLAN) {
   const fleet = new Fleet(plan, { wire: 'responses' });
   const { client, outcome } = fleet.begin(fleet.replica());
@@ -29,10 +29,10 @@ async function told(plan = PLAN) {
   return { header: records[0]?.header, events, payloads: payloadsOf(client.body) };
 }
 
-/** The run as a replica leaves it that is lost when so much of it is stored. */
+/** A run whose replica was lost when this much of it was stored. */
 async function lostAfter(stored: number, plan = PLAN) {
   const { header, events, payloads } = await told(plan);
-  // The provider names no two answers alike.
+  // The provider never uses an id twice.
   const fleet = new Fleet({ ...plan, id: 'later' }, { wire: 'responses' });
   const store = new MemoryStore({ time: fleet.time, ttl_ms: 604_800_000, runs: fleet.runs });
   const lease = await store.acquire(RUN, OWNER);
@@ -62,7 +62,7 @@ const readingOf = (payloads: readonly string[]) =>
       .join(''),
   );
 
-/** The identities of thoughts that the end of the response has, with what is encrypted of them. */
+/** The ids of the thoughts at the end of the response, with their encrypted content. */
 const thoughtsAtTheEnd = (payloads: readonly string[]) => {
   const { response } = JSON.parse(payloads.at(-1) ?? '') as {
     response: { output: Record<string, string>[] };

@@ -87,7 +87,7 @@ describe('a request that was made before', () => {
     expect(await setting.find(setting.ask())).toBeUndefined();
     expect(setting.time.now()).toBe(0);
     active.end();
-    // It can be found again should its replica die after all.
+    // It can be found again if its replica dies after all.
     await setting.other.close();
     expect(await setting.find(setting.ask())).toBe(run);
   });
@@ -148,7 +148,7 @@ describe('a run whose client has left it', () => {
       setting.time.after(0, () => setting.lookup.leave(setting.ask(), lease.run, left));
       setting.time.after(100, () => void setting.other.finish(lease, LEFT));
       expect(await setting.find(setting.ask())).toBe(lease.run);
-      // Its note is taken as well: another repetition is another sample.
+      // Its note is used up as well, because another repetition asks for another sample.
       expect(await setting.find(setting.ask())).toBeUndefined();
     }
   });
@@ -276,7 +276,7 @@ describe('a store that does not answer', () => {
     setting.store.notes.claim = silence;
     expect(await setting.find(setting.ask({ note: keyNote('key') }))).toBeUndefined();
     expect(setting.time.now()).toBe(2000);
-    // It has failed of late.
+    // The store has failed recently, so the wait is shorter.
     expect(await setting.find(setting.ask({ note: keyNote('key') }))).toBeUndefined();
     expect(setting.time.now()).toBe(2250);
     setting.store.notes.claim = () => Promise.reject(new Error('connection lost'));

@@ -9,7 +9,7 @@ import { HEADER, HEADER_RECORD } from '../../checkpoint/fixtures.ts';
 import type { Plan } from '../../provider/script.ts';
 import { RUN, readingOf, simulate } from '../../simulation/simulate.ts';
 
-/** A run of one settled call that was salvaged. `id`: of the call; the legacy interface has none. */
+/** A salvaged run with one settled call. `id`: the id of the call, which the legacy interface lacks. */
 function salvaged(id: string): StoredRun {
   const payload = JSON.stringify({ id: 'c', object: 'chat.completion.chunk', choices: [{ delta: {} }] });
   const deltas = [
@@ -79,7 +79,7 @@ describe('a client that was shown calls as they came', () => {
         const stream = readingOf(body, { wire, events });
         const settled = before.tool_calls.filter(({ closed }) => closed !== undefined);
         if (settled.length > 0 && settled.length < before.tool_calls.length) open++;
-        // What it cost is lost.
+        // The usage is lost.
         expect(stream.violations.filter((rule) => rule !== 'an end without a report')).toEqual([]);
         if (settled.length === 0) expect(stream.error).toBeDefined();
         else {
@@ -90,7 +90,7 @@ describe('a client that was shown calls as they came', () => {
           settled.length > 0 || before.tool_calls.length === 0,
         );
       }
-      // Where calls are held, none is open.
+      // Calls that are held until they're complete are never open.
       expect(open > 0).toBe(events !== 'none');
     },
   );

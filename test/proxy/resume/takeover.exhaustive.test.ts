@@ -14,7 +14,7 @@ import {
 
 const call = (id: string) => ({ id, name: 'forecast', arguments: '{"city":"北京"}' });
 
-/** Every phase of an answer, as short as it can be, and what may come after a call. */
+/** Every phase of an answer in its shortest form, and whatever may follow a call. */
 const PLANS: Readonly<Record<string, Plan>> = {
   'reasoning, text, a call': {
     parts: [
@@ -48,7 +48,7 @@ async function lose(plan: Plan, scene: Scene, ...fates: Fate[]): Promise<void> {
   try {
     assertTakeoverInvariants(plan, options, run);
     if (run.outcome !== 'recovered' || scene.events !== 'none') return;
-    // Where two replicas' parts were joined, several tokens may have become one event, or white space came again.
+    // Where the parts of two replicas join, several tokens may be one event, or white space may come again.
     const { usage } = expectedAnswer(plan, chatRequest(options.request) as never);
     const { prompt_tokens, completion_tokens } = run.stream.usage ?? {};
     expect(prompt_tokens).toBe(usage.prompt_tokens);

@@ -32,7 +32,7 @@ const fates = (manner: Manner): fc.Arbitrary<Fate> => {
   const event = fc.record({ kind: fc.constant('event' as const), event: fc.nat(40) });
   const handOver = fc.record({ kind: fc.constant('hand_over' as const), event: fc.nat(30) });
   const append = deaths.map((death) => ({ kind: 'append' as const, ...death }));
-  // A client that comes back with nothing is one whose run does not continue without it.
+  // If the client keeps nothing, its run doesn't continue without it.
   if (manner === 'anew') return fc.oneof(event, append, handOver);
   const leave = fc.record(
     { kind: fc.constant('leave' as const), event: fc.nat(30), death: deaths },
@@ -69,7 +69,7 @@ const cases: fc.Arbitrary<Case> = fc
     },
   }));
 
-/** The same with a stand-in for the target, which is asked as soon as the other one has failed. */
+/** The same with a second target, which is asked as soon as the first one has failed. */
 const acrossTargets: fc.Arbitrary<Case> = withTwoCuts(
   fc.tuple(cases, fc.constantFrom(...DIALECT_NAMES)).map(([{ plan, options }, other]) => ({
     plan,
@@ -81,7 +81,7 @@ const acrossTargets: fc.Arbitrary<Case> = withTwoCuts(
   })),
 );
 
-/** The same where another client takes the run over before the first one comes back, which is often ahead of the log. */
+/** The same, but another client takes over the run before the first one comes back, which is often ahead of the log. */
 const withReaders = (some: fc.Arbitrary<Case>): fc.Arbitrary<Case> =>
   fc
     .record({
@@ -109,7 +109,7 @@ describe('whichever replica is lost, wherever, however its client comes back', (
       const said = journal.segments.flatMap(({ upstream }) => upstream ?? []);
       if (/default,other-1,(.*,)?default/.test(said.join())) returned++;
     });
-    // The answer has gone to the other target and come back.
+    // The answer has moved to the other target and back.
     expectShares({ returned }, FEWER_CASES, { returned: 3 / 10 });
   });
 
@@ -148,7 +148,7 @@ async function assertOn(some: fc.Arbitrary<Case>, numRuns: number): Promise<void
   expectShares(ends, numRuns, { salvaged: 1 / 10 });
 }
 
-/** How many cases ended how; all of them have kept the invariants. */
+/** The number of cases by ending, all of which kept the invariants. */
 async function endsOf(
   some: fc.Arbitrary<Case>,
   numRuns: number,

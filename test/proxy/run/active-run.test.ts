@@ -13,7 +13,7 @@ const newRun = () => new ActiveRun(OWNER, new MemoryBudget().share(), { onAnswer
 const aborted = ({ signal }: ActiveRun): Promise<void> =>
   new Promise((resolve) => signal.addEventListener('abort', () => resolve()));
 
-/** A resumable run that was left by its client; readers are there as often as `readers` says. */
+/** A resumable run whose client has left. `readers`: how many of the first checks find a reader. */
 function detachedRun(readers: number) {
   const time = new VirtualTime();
   const asked: unknown[] = [];

@@ -21,7 +21,7 @@ function situation(notes?: Partial<Notes>) {
   const ids = new AnswerIds(context);
   const inPlace = (body: JsonBody, wire = WIRES.responses, owner = OWNER) =>
     time.drive(ids.inPlace(wire, body, () => owner));
-  /** An answer was begun as `resp_1` and ended as this one. */
+  /** Notes that an answer began as `resp_1` and ended as `finished`. */
   const leave = (
     finished: string | undefined,
     wire = WIRES.responses,

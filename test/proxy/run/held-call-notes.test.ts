@@ -20,7 +20,7 @@ const fragment = (index: number): Delta => ({ kind: 'tool_arguments', index, tex
 const close = (index: number): Delta => ({ kind: 'tool_close', index, proof: 3 });
 const named = (...ids: string[]) => ids.map((id) => ({ id, name: 'forecast' }));
 
-/** The notes of one run, and what was asked of the store. */
+/** The notes of one run, and the requests to the store. */
 function situation({ isNoted = false, delay_ms = 0 } = {}) {
   const time = new VirtualTime();
   const store = new MemoryStore({ time, ttl_ms: 60_000 });

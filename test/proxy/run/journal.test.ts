@@ -7,10 +7,10 @@ import { readStream } from '../../simulation/stream-reading.ts';
 
 const TEXT = 'Kelp grips the rock through the surge and does not let go.';
 const PLAN: Plan = { parts: [{ text: TEXT }] };
-/** What the end of a run may cost where the store does not answer. */
+/** How long the end of a run may take if the store doesn't answer. */
 const END_MS = 11_000;
 
-/** Has the store give its lease only when the returned function is called. */
+/** Makes the store withhold its lease until the returned function is called. */
 function holdLease({ context: { store } }: Replica): () => void {
   const { promise, resolve } = Promise.withResolvers<void>();
   const acquire = store.acquire.bind(store);

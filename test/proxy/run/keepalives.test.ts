@@ -23,7 +23,7 @@ import { begin, completed, itemsOf, message } from '../wires/responses-items.ts'
 import { framed, SAID_TEXT, SlowCall } from '../wires/slow-call.ts';
 
 const KEEPALIVE_MS = 15_000;
-/** Ten minutes. */
+/** Takes ten minutes. */
 const SLOW = new SlowCall(60, 10_000);
 const LEAST_MS = 600_000;
 const DONE = 'data: [DONE]\n\n';
@@ -75,7 +75,7 @@ describe('a call that is held for ten minutes', () => {
   });
 });
 
-/** Empty deltas among the events of a message, by the block that they are of. */
+/** The empty deltas of a message, as the indices of their blocks. */
 const emptyIn = (body: string) =>
   eventsOf(body).flatMap(({ type, index, delta }) => {
     const said = Object.values((delta ?? {}) as object).at(-1);

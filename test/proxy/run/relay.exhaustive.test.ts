@@ -7,7 +7,7 @@ import { CONTINUATIONS, FAULT_KINDS, faultOf, TOOLS } from '../../simulation/arb
 import { assertInvariants } from '../../simulation/invariants.ts';
 import { chatRequest, type SimulationOptions, simulate } from '../../simulation/simulate.ts';
 
-/** Text with characters of one to four bytes, then a call: every phase of an answer, as short as it can be. */
+/** Text with characters of one to four bytes, then a call: every phase of an answer in its shortest form. */
 const PLAN: Plan = {
   parts: [
     { reasoning: 'First a thought.' },
@@ -27,7 +27,7 @@ const bodyOf = (plan: Plan): Buffer[] =>
 const EVENTS = bodyOf(PLAN).length;
 const BYTES = Buffer.concat(bodyOf(PLAN)).length;
 
-/** The anchor may be split into other tokens at its end than it was at first, and these are all that the provider reports. */
+/** The end of the anchor may be split into other tokens than at first, and the provider reports only the new ones. */
 function expectAnchorUncounted(usage: unknown): void {
   const { prompt_tokens, completion_tokens } = WHOLE.usage;
   expect(usage).toMatchObject({ prompt_tokens });

@@ -69,7 +69,7 @@ describe('a request for the rest (R1)', () => {
     const plan = { ...cutText(reset(4)), continuation: 'obedient' } as const;
     const { requests, stream } = await simulate(plan, { request: { max_tokens: 8 } });
 
-    // Five are left, and the model is asked to repeat three of those that it has said.
+    // Five tokens are left, and the model must repeat three that it has already produced.
     expect(requests[1]?.body).toMatchObject({ max_tokens: 8 });
     expect(stream.finish).toBe('length');
     expect(stream.text).toBe('Kelp grips the rock through the surge and');
@@ -414,7 +414,7 @@ test('the origin of an answer is recorded once, with the first words of an attem
   };
   expect(await told()).toEqual(['segment,text']);
   expect(await told(reset(5))).toEqual(['segment,text', 'segment,text']);
-  // An attempt that says nothing has no part in it.
+  // An attempt without content isn't an origin.
   expect(await told(reset(5), reset(1))).toEqual(['segment,text', 'segment,text']);
 });
 
@@ -593,7 +593,7 @@ describe('giving up', () => {
   });
 
   test('a provider that speaks and dies three times at the same place is not asked again', async () => {
-    // Asked for the rest, it says the first word of what the client has, and dies.
+    // The continuation repeats the first word that the client has, then dies.
     const dies: Plan = {
       parts: [{ reasoning: 'Hm.' }, { text: TEXT }],
       chunk: 'part',
@@ -721,7 +721,7 @@ describe('a run that cannot even begin', () => {
     };
     return { ...run, wire: { ...run.wire, facts } };
   };
-  /** Counts the runs that are observed. */
+  /** An observer, and the ends of runs that it has seen. */
   const observed = () => {
     const ended: ObservedEnd[] = [];
     const observation = {

@@ -58,7 +58,7 @@ function answerOf(run: RestoredRun) {
   return { writer, sent };
 }
 
-/** What is recorded of the tail, but for who said it. */
+/** What is recorded of the tail, without its origin. */
 const healed = (made: Made): readonly Delta[] =>
   restored(made)
     .healed.flatMap(({ deltas }) => deltas)

@@ -42,7 +42,7 @@ describe('a list of names', () => {
     const { notes, replicaOf } = replicas();
     const random = fc.sample(fc.nat({ max: 3 }), { seed: 1, numRuns: 100_000 }).values();
     const claim = notes.claim.bind(notes);
-    // As long as networks take, no replica is always the first one.
+    // With random delays, as in a network, no replica is always the first.
     notes.claim = async (...words) => {
       for (let turns = random.next().value ?? 0; turns > 0; turns--) await setImmediate();
       return claim(...words);
@@ -111,7 +111,7 @@ test('each name has one number and each number one name, however many replicas n
       const names = new Set(asked.map(({ name }) => name));
       const numbers = new Set(numbered.map(({ number }) => number));
       expect(pairs.size).toBe(names.size);
-      // All of them, from 1 on.
+      // All numbers from 1 upwards.
       expect(numbers).toEqual(new Set(Array.from({ length: names.size }, (_, index) => index + 1)));
       if (names.size > 1) contended++;
     }),

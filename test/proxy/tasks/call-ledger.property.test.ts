@@ -22,8 +22,8 @@ for (const [name, reason] of missing) test(`the ${name} store`, needs({ missing:
 const CLAIMS = ['a', 'b', 'c', 'd'] as const;
 
 /**
- * What is asked for a claim, by its own client or by another that has found out. In any order, so that requests come late and
- * more than once. `lost_at`: the answer to the operation of the store after so many is lost; it is asked again.
+ * A request about a claim, from its own client or from another one, in any order: requests may be late or repeated.
+ * `lost_at`: the index of the store operation whose answer is lost, after which the client repeats its request.
  */
 interface Step {
   readonly act: 'claim' | 'claim_with_key' | 'result' | 'release' | 'pass';
@@ -38,7 +38,7 @@ const steps: fc.Arbitrary<readonly Step[]> = fc.array(
     act: fc.oneof(
       { weight: 4, arbitrary: fc.constantFrom<Step['act'][]>('claim', 'claim', 'claim_with_key') },
       { weight: 3, arbitrary: fc.constantFrom<Step['act'][]>('release', 'pass') },
-      // After a result, nothing more comes of a call.
+      // A result settles the call, so it's rarer.
       { weight: 1, arbitrary: fc.constant<Step['act']>('result') },
     ),
     claim: fc.constantFrom(...CLAIMS),
@@ -52,7 +52,7 @@ const steps: fc.Arbitrary<readonly Step[]> = fc.array(
   { minLength: 1, maxLength: 24 },
 );
 
-/** One tool call as it should be, without stores and replicas. */
+/** The expected behaviour of one tool call, without stores or replicas. */
 class Model {
   now_ms = 1_700_000_000_000;
   #standing: { claim: string; at_ms: number } | undefined;
@@ -91,7 +91,7 @@ class Model {
 
 class LostAnswerError extends Error {}
 
-/** Loses an answer: the store has done what it was asked, and its caller does not know. */
+/** Loses an answer: the store has carried out the operation, but its caller doesn't know. */
 class LossyNotes implements Notes {
   readonly #notes: Notes;
   lost_at = Number.POSITIVE_INFINITY;
@@ -134,7 +134,7 @@ describe.each(Object.keys(deployments))('one tool call in the %s store, at two r
           const ledger = ledgers[replica] as CallLedger;
           const lossy = notes[replica] as LossyNotes;
           lossy.lost_at = lost_at;
-          /** As a client does: again, until it is answered. */
+          /** Repeats the request until it's answered, as a client does. */
           const ask = async (what: () => Promise<unknown>): Promise<unknown> => {
             try {
               return await what();
@@ -186,13 +186,13 @@ describe.each(Object.keys(deployments))('one tool call in the %s store, at two r
   });
 });
 
-/** A client that is to run the tool of the call. */
+/** A client that wants to run the tool of the call. */
 interface Client {
   readonly attempts: number;
   readonly hold_ms: number;
-  /** What it does once it was told to run it. */
+  /** What it does once it may run the tool. */
   readonly next: 'is_lost' | 'keeps_its_result' | 'releases_its_claim';
-  /** How many times it sends each request: it takes the first answer, and the others come late. */
+  /** How many times it sends each request. It uses the first answer, and the others are late. */
   readonly copies: number;
 }
 
@@ -217,7 +217,7 @@ test(`of clients that claim at once, a second one runs the tool only where the f
       const store = new MemoryStore({ time: systemTime, ttl_ms: TTL_MS });
       const ledger = new CallLedger(interleaved(store.notes, scheduler), { wall: () => now_ms++ }, TTL_MS);
       const call: LedgerCall = { owner: OWNER, task: newRunId(), key: 'call' };
-      /** The claims that were told to run and that no client has begun to release. */
+      /** Claims that may run the tool and that no client has started to release. */
       const running = new Set<string>();
       const ran = new Set<string>();
       const lost = new Set<string>();
@@ -266,7 +266,7 @@ test(`of clients that claim at once, a second one runs the tool only where the f
   expectShares(seen.counts, CASES, { run_again: 0.3, done: 0.4, found_out: 0.18 });
 });
 
-/** Notes whose operations are carried out in the order that the scheduler chooses. */
+/** Notes whose operations take place in the order that the scheduler chooses. */
 function interleaved(notes: Notes, scheduler: fc.Scheduler): Notes {
   const later = <Asked extends unknown[], Answer>(ask: (...asked: Asked) => Promise<Answer>) =>
     scheduler.scheduleFunction(ask);
@@ -278,7 +278,7 @@ function interleaved(notes: Notes, scheduler: fc.Scheduler): Notes {
   } as Notes;
 }
 
-/** In how many cases each situation occurred. */
+/** The number of cases in which each situation occurred. */
 function situationCounts() {
   const counts: Record<string, number> = {};
   const ofCase = () => {

@@ -37,7 +37,7 @@ test('a claim is kept for as long as its tool may take, and then for as long as 
 });
 
 describe.each(Object.keys(deployments))('the ledger in the %s store', (name) => {
-  /** Two replicas, and a call of a task of its own. */
+  /** Two replicas, and a call in a task of its own. */
   async function ledgers() {
     const open = deployments[name]?.();
     if (!open) throw new Error('there is no such store');
@@ -73,7 +73,7 @@ describe.each(Object.keys(deployments))('the ledger in the %s store', (name) => 
     expect(await a.claim(call, termsOf('first'))).toEqual({ outcome: 'run' });
     await a.keepResult(call, 'first', { result: { sent: true } });
     expect(await b.claim(call, termsOf('second'))).toEqual({ outcome: 'done', result: { sent: true } });
-    // Its answer was lost.
+    // The client repeats its request, as it does if the answer was lost.
     await b.keepResult(call, 'first', { result: { sent: true } });
     await expect(b.keepResult(call, 'first', { result: 'another' })).rejects.toMatchObject(code('call_done'));
     await expect(b.release(call, 'first')).rejects.toMatchObject(code('call_done'));
@@ -106,7 +106,7 @@ describe.each(Object.keys(deployments))('the ledger in the %s store', (name) => 
     expect(await b.claim(call, termsOf('second'))).toEqual(unknown);
     pass(TTL_MS / 2);
     expect(await b.claim(call, termsOf('third'))).toEqual(unknown);
-    // It was slow, not lost.
+    // The first client was slow, not lost.
     await a.keepResult(call, 'first', { result: 'sent' });
     expect(await b.claim(call, termsOf('third'))).toEqual({ outcome: 'done', result: 'sent' });
   });
@@ -118,7 +118,7 @@ describe.each(Object.keys(deployments))('the ledger in the %s store', (name) => 
     await b.release(call, 'first');
     expect(await b.claim(call, termsOf('second'))).toEqual({ outcome: 'run' });
     await expect(a.keepResult(call, 'first', { result: 1 })).rejects.toMatchObject(code('call_not_claimed'));
-    // What was slow comes in at last.
+    // The slow client's requests arrive at last.
     await expect(a.claim(call, termsOf('first'))).rejects.toMatchObject(code('claim_released'));
     await a.release(call, 'first');
     expect(await a.claim(call, termsOf('third'))).toMatchObject({ outcome: 'busy' });

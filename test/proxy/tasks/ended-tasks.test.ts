@@ -9,15 +9,15 @@ import { OWNER } from '../../checkpoint/fixtures.ts';
 import { lookupOf } from '../resume/lookup-setting.ts';
 
 const MINUTE_MS = 60_000;
-/** A replica looks for what others have ended this often at least, and a little later where they were started together. */
+/** The longest interval between a replica's searches for ended tasks, with a margin. */
 const LATE_MS = MINUTE_MS + 1000;
 
-/** Replicas that share what they store. */
+/** Replicas with a shared store. */
 function deployment() {
   const { context, store, time } = lookupOf();
   const states = new TaskStates(context);
   const began_ms = time.wall();
-  /** Which replica has forgotten which task, and after how long. */
+  /** Which replica forgot which task, and when. */
   const forgotten: [replica: string, task: string, at_ms: number][] = [];
   const replica = (name: string, forget: (task: OwnedTask) => Promise<void> = async () => {}) => {
     const tasks = new EndedTasks({
@@ -31,7 +31,7 @@ function deployment() {
       },
     });
     tasks.start();
-    /** The task ends here, and is kept for so long. */
+    /** Ends the task on this replica. It's kept for `kept_ms`. */
     const end = async (task: string, kept_ms: number) => {
       const owned = { owner: OWNER, task };
       const { era, kept_until_ms = Number.NaN } = await states.end(owned, 'completed', { kept_ms });

@@ -104,7 +104,7 @@ test('is nothing where a body is written otherwise', () => {
   );
 });
 
-/** The same with all fields in the opposite order. */
+/** The same value with all fields in reverse order. */
 function reversed(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(reversed);
   if (typeof value !== 'object' || value === null) return value;

@@ -13,14 +13,14 @@ const taskOf = (owner = OWNER, task = 'T23', era = ''): TaskEra => ({ owner, tas
 function replica() {
   const { context, store, time } = lookupOf();
   const put = vi.spyOn(store.notes, 'put');
-  /** How often tasks were noted. */
+  /** How often a task was recorded. */
   const noted = () => put.mock.calls.filter(([, { kind }]) => kind === 'task').length;
   const ttl_ms = context.configuration.checkpoint.ttl_s * 1000;
   const replicaOf = () => {
     const states = new TaskStates(context);
     const terms = new AgreedTerms(context);
     const tasks = new TaskRecords(context, [states, terms]);
-    /** Of a step that may have a number. */
+    /** Asks for the number of a step that may already have one. */
     const number = (name: string, owner = OWNER, task = 'T23') =>
       time.drive(tasks.numberOf(taskOf(owner, task), stepNamed(name), false));
     const numberNew = (name: string) => time.drive(tasks.numberOf(taskOf(), stepNamed(name), true));
@@ -162,7 +162,7 @@ describe('the steps of a task', () => {
     const before = claim.mock.calls.length;
     get.mockClear();
     await numberNew('another');
-    // It tries the number that the other replica has given, looks whether there is one after that, and takes it.
+    // It claims the number that the other replica has given out, looks for a later one, and claims the next.
     expect([get.mock.calls.length, claim.mock.calls.length - before]).toEqual([1, 2]);
   });
 
@@ -175,7 +175,7 @@ describe('the steps of a task', () => {
     const began_ms = time.now();
     expect(await number('b')).toBeUndefined();
     expect(await number('c')).toBeUndefined();
-    // The second one is not even asked for.
+    // The second number isn't even asked for.
     expect(time.now() - began_ms).toBe(2000);
     expect(claim).toHaveBeenCalledOnce();
   });
@@ -195,7 +195,7 @@ describe('the tool calls of a task', () => {
     for (const key of ['one', 'two', 'three']) await claim(tasks, key);
     time.skip(0.6 * ttl_ms);
     for (const key of ['four', 'five']) await claim(other, key);
-    // One replica claims, and another one answers.
+    // One replica gets the claims, another one answers the requests.
     tasks.answered(taskOf());
     await vi.waitFor(() => expect(noted()).toBe(2));
     time.skip(0.6 * ttl_ms);

@@ -41,7 +41,7 @@ describe('a task', () => {
     await expect(other.pause(TASK)).rejects.toMatchObject(ended);
     await expect(other.resume(TASK)).rejects.toMatchObject(ended);
     await expect(other.end(TASK, otherwise)).rejects.toMatchObject(ended);
-    // It may be said again, because the answer was lost.
+    // This can be repeated, in case the first answer was lost.
     expect(await other.end(TASK, status)).toEqual(end);
     expect(await states.of(TASK)).toEqual(end);
   });

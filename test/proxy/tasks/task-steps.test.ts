@@ -22,7 +22,7 @@ function tasks() {
   const steps = new TaskSteps(context, lookup, { states, terms, usage: new TaskUsage(context, records) });
   const noteOf = async (session: TaskSession, asked: Partial<Ask> = {}) =>
     (await time.drive(steps.stepOf(ask(asked), session))).note;
-  /** A request that is sent, and the run that is begun for it by another replica. */
+  /** Sends a request, for which another replica begins a run. */
   const send = async (session: TaskSession, asked: Partial<Ask> = {}): Promise<Sent> => {
     const { note, ask: sent } = await time.drive(steps.stepOf(ask(asked), session));
     if (!note) throw new Error('the request is no step');
@@ -54,7 +54,7 @@ describe('a request of a task', () => {
     const { note } = await send(T1);
     expect(await noteOf(T2, { digest: 'another' })).not.toEqual(note);
     expect(await noteOf({ task: 'T24', session: 'third process' })).not.toEqual(note);
-    // Notes belong to their owners, whatever they are called.
+    // Notes belong to their owners, whatever their names are.
     const stranger = tasks();
     await stranger.send(T1);
     const asked = stranger.ask({ owner: STRANGER });
@@ -77,7 +77,7 @@ describe('a request of a task', () => {
     const { note, lease, asked } = await send(T1);
     lookup.leave(asked, lease.run, 'detached');
     await time.drive(Promise.resolve());
-    // Delivered to the process that comes back, then to the one after it.
+    // First for the process that comes back, then for its successor.
     for (const session of [T1, T2]) {
       const { ask: back } = await time.drive(steps.stepOf(ask(), session));
       expect(back.note).toEqual(note);
@@ -272,7 +272,7 @@ describe('a request of a task with a deadline', () => {
     time.skip(1);
     const passed = { code: 'task_deadline_passed' };
     await expect(noteOf(within, { digest: 'a third' })).rejects.toMatchObject(passed);
-    // That of the first request holds, whatever another one names.
+    // The deadline of the first request counts, whatever later ones say.
     const later: TaskSession = { ...T2, terms: { deadline_ms: 5000 } };
     await expect(noteOf(later, { digest: 'a third' })).rejects.toMatchObject(passed);
     await expect(noteOf(T2, { digest: 'a third' })).rejects.toMatchObject(passed);
@@ -289,7 +289,7 @@ describe('a request of a task with a deadline', () => {
 });
 
 describe('a request of a task with a budget', () => {
-  /** Of two tokens: each answer says `Hello`, which is estimated at two. */
+  /** Every answer says `Hello`, which is estimated at two tokens. */
   const within = (budget_tokens: number): TaskSession => ({ ...T1, terms: { budget_tokens } });
 
   async function answeredOnce(budget_tokens: number) {

@@ -24,7 +24,7 @@ function replicas() {
     return { records, usage: new TaskUsage(context, records) };
   };
   const { records, usage } = replica();
-  /** A run of the step, whose answer says so many characters so far. */
+  /** Begins a run of the step whose answer has this many characters so far. */
   const begin = async (step: string, characters: number): Promise<Lease> => {
     const run = newRunId();
     await store.notes.put(OWNER, stepNote(step), JSON.stringify({ run }), 1_000_000);
@@ -37,7 +37,7 @@ function replicas() {
     await store.finish(lease, COMPLETE);
   };
   const number = (step: string) => records.numberOf(TASK, stepNote(step), true);
-  /** Steps whose answers are whole. */
+  /** Completes these steps. */
   const answer = async (first: number, last: number, said: Usage): Promise<void> => {
     for (let step = first; step <= last; step++) {
       await number(`s${step}`);
@@ -137,7 +137,7 @@ test('it is the sum over its steps, whichever replica is asked, and in whichever
       const steps: { lease: Lease; said: number; prompt?: number }[] = [];
       for (const move of moves) {
         const open = steps.filter(({ prompt }) => prompt === undefined);
-        // Of more than these, the first ones are counted as they are.
+        // With more open runs than this, the first ones would be counted at their current size.
         if (move.kind === 'begin' && open.length < 64) {
           await number(`s${steps.length}`);
           steps.push({ lease: await begin(`s${steps.length}`, 4 * move.said), said: move.said });

@@ -20,7 +20,7 @@ class RecordedSource {
 
 class SourcedQueue extends BodyQueue {
   readonly #source: RecordedSource;
-  /** Whatever happens in a test happens in no time. */
+  /** By default, no time passes during a test. */
   constructor(source: RecordedSource, turns: Turns = new Turns(() => 0)) {
     super(turns);
     this.#source = source;
@@ -40,7 +40,7 @@ const KIB = 1024;
 const bytes = (length: number, fill = 0) => Buffer.alloc(length).fill(fill);
 const FAILURE = new TransportFailure('ECONNRESET');
 
-/** A consumer that takes one piece, then no other until {@link release}. */
+/** A consumer that takes one piece, and the next only after {@link release}. */
 class SlowConsumer {
   readonly fills: number[] = [];
   #waiting = Promise.withResolvers<void>();
@@ -56,7 +56,7 @@ class SlowConsumer {
   }
 }
 
-/** Consumes the queue with ease. */
+/** Consumes the queue without delay. */
 function consume(queue: BodyQueue, onPiece: (piece: Buffer) => void = () => {}) {
   const fills: number[] = [];
   const consumed = queue.consume((piece) => {
@@ -297,11 +297,11 @@ describe('holding back', () => {
 });
 
 describe('where many queues have more than a turn of the event loop can take', () => {
-  /** Milliseconds that a consumer takes for a piece. */
+  /** How long a consumer takes for a piece. */
   const PIECE_MS = 4;
   const turn = () => new Promise(setImmediate);
 
-  /** Queues whose consumers share a clock. `handled`: names of the queues, in the order in which their pieces were taken. */
+  /** Queues whose consumers share a clock. `handled`: names of the queues, in the order in which pieces were taken. */
   function busyQueues() {
     let now_ms = 0;
     const turns = new Turns(() => now_ms);

@@ -53,7 +53,7 @@ describe('an HTTP/2 session', () => {
   test('whose answer came while this process stood still keeps it: the late timer fires before the answer is read', () => {
     const { session, socket } = observed();
     vi.advanceTimersByTime(WITHIN_MS);
-    // However long it stood still, an interval fires once.
+    // However long the process stood still, an interval fires only once.
     vi.advanceTimersToNextTimer();
     session.answer();
     vi.advanceTimersByTime(WITHIN_MS);

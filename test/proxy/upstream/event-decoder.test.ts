@@ -8,7 +8,7 @@ interface Decoded {
   readonly residue: string;
 }
 
-/** Everything that comes of a body that arrives in pieces of this many bytes. */
+/** Everything that is decoded from a body in pieces of this size. */
 function decode(body: string, piece_bytes = Number.POSITIVE_INFINITY): Decoded {
   const decoder = new EventDecoder(LIMIT);
   const bytes = Buffer.from(body);

@@ -4,7 +4,7 @@ import { loopGuard, requestHeaders } from '../../../src/proxy/upstream/headers.t
 
 const UPSTREAM = { base_url: 'http://x/v1' };
 
-/** What goes upstream of a request that came with this `Via`. */
+/** The `Via` header that goes upstream for a request with this one. */
 function passed(secret: string, via?: string): string {
   const headers: IncomingHttpHeaders = via === undefined ? {} : { via };
   loopGuard(secret)(headers);

@@ -6,7 +6,7 @@ import { CASES, seedOr } from '../../cases.ts';
 
 const LIMIT = 100_000;
 
-/** One connection: what was read of a body that came in these pieces, and the place after the last whole event. */
+/** One connection: the events in a body that arrives in these pieces, and the position after the last complete one. */
 function read(unit: PositionUnit, pieces: readonly Buffer[], position = newPosition(unit)) {
   const decoder = new EventDecoder(LIMIT);
   const data: string[] = [];

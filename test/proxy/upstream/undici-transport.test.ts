@@ -53,7 +53,7 @@ describe('a body that ended properly', () => {
   test('leaves its connection to the next request', async () => {
     const { sockets } = await serve(rawServer((socket) => socket.write(`${CHUNKED}0\r\n\r\n`)));
     await outcome(open());
-    // undici takes a connection back one turn of the event loop after its response.
+    // undici takes a connection back one turn of the event loop after the response.
     await setImmediate();
     await outcome(open());
     expect(sockets).toHaveLength(1);

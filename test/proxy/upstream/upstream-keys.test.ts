@@ -6,7 +6,7 @@ import { completeConfiguration } from '../../../src/config/load.ts';
 import type { Time } from '../../../src/lib/time.ts';
 import { UpstreamKeys } from '../../../src/proxy/upstream/upstream-keys.ts';
 
-/** Time that passes only by firing the one timer there is: files and commands take real time. */
+/** Time that passes only when its one timer is fired, because files and commands take real time. */
 class NextTimer implements Time {
   #next: { readonly delay_ms: number; readonly callback: () => void } | undefined;
   #now_ms = 0;
@@ -31,7 +31,7 @@ class NextTimer implements Time {
   }
 }
 
-/** Keys of `upstream` on virtual time. `printed`: a file whose content is what its command prints, and may be changed. */
+/** The keys of an upstream on virtual time. `content`: what the file at `path` contains at first. */
 async function open(upstream: (path: string) => object, content?: string) {
   const directory = await mkdtemp(join(tmpdir(), 'holdfast-keys-'));
   const path = join(directory, 'key');
@@ -45,7 +45,7 @@ async function open(upstream: (path: string) => object, content?: string) {
   onTestFinished(() => rm(directory, { recursive: true }));
   const keys = await UpstreamKeys.open(configuration, { time, onRenewal: (_, fault) => onRenewal(fault) });
   onTestFinished(() => keys.close());
-  /** Renews the key when it is time to; resolves with how long that takes to come, and with what was wrong. */
+  /** Fires the timer of the renewal. Resolves with the delay of that timer, and with the fault, if there was one. */
   const renewed = async () => {
     const { promise, resolve } = Promise.withResolvers<string | undefined>();
     onRenewal = resolve;

@@ -1,6 +1,6 @@
 import type { Wire } from '../../../src/proxy/wires/common/wire.ts';
 
-/** The document that these events of an answer come to. */
+/** The document that these events add up to. */
 export function documentOf({ document }: Pick<Wire, 'document'>, payloads: readonly (string | object)[]) {
   const fold = document.fold();
   for (const payload of payloads) fold.add(typeof payload === 'string' ? payload : JSON.stringify(payload));

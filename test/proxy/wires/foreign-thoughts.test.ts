@@ -7,7 +7,7 @@ import { type SimulationOptions, simulate, upstreamAt } from '../../simulation/s
 
 const TEXT = 'Kelp grips the rock through the surge and does not let go.';
 
-/** What providers say, as reported in the issues of coding agents. */
+/** Error messages of providers, as reported in the issues of coding agents. */
 const INVALID_SIGNATURE = 'messages.1.content.0: Invalid `signature` in `thinking` block';
 const MODIFIED =
   'messages.3.content.1: `thinking` or `redacted_thinking` blocks in the latest assistant message cannot be modified. These blocks must remain as they were in the original response.';
@@ -25,7 +25,7 @@ const says = (...faults: readonly (Fault | null)[]): Plan => ({ parts: [{ text: 
 
 type Body = Readonly<Record<string, unknown>>;
 
-/** One run, and what was asked of which upstream. */
+/** One run, and the requests to each upstream. */
 async function ask(
   plan: Plan,
   wire: 'messages' | 'responses',
@@ -137,7 +137,7 @@ describe('a message', () => {
   });
 });
 
-/** One process, which remembers what it has learnt. */
+/** A process that remembers what it has learnt. */
 function remembering(): SimulationOptions {
   let memory: CapabilityMemory | undefined;
   return {
@@ -154,7 +154,7 @@ describe('a later message of the conversation', () => {
   const next = [...begun, assistant(own, call), user([result])];
   const thinks = { request: { thinking: { type: 'adaptive' } } as SimulationOptions['request'] };
 
-  /** Asked once the conversation as it was `begun` has been refused. */
+  /** Asks after the conversation `begun` has been refused. */
   async function later(messages: unknown, plan: Plan = says(), more: SimulationOptions = {}) {
     const options = { ...thinks, ...remembering() } as SimulationOptions;
     const { asked } = await ask(says(refuses(INVALID_SIGNATURE)), 'messages', begun, options);
@@ -253,7 +253,7 @@ describe('a response', () => {
     expect(stream).toMatchObject({ text: TEXT, done: true, violations: [] });
     const [first, second] = asked.map(({ body }) => body);
     expect(first?.input).toEqual(history);
-    // What is known under its id would be looked for together with its thoughts.
+    // The provider would look up an item with an id together with its thoughts.
     expect(second).toEqual({ ...first, input: [user('Hello.'), message(), made(), ...rest] });
   });
 

@@ -26,13 +26,13 @@ const ask = (plan: Partial<Plan>, options: SimulationOptions): Promise<Simulatio
     { events: 'live', ...options, request: { tools: TOOLS, ...options.request } },
   );
 describe.each(['chat_completions', 'messages', 'responses'] as const)('on %s', (wire) => {
-  /** Where a cut is within the arguments of a call: the request is made again as it was. */
+  /** The positions at which a cut is within the arguments of a call, so that the request is repeated unchanged. */
   async function placesWithin(): Promise<readonly number[]> {
     const places: number[] = [];
     for (let place = 0; place < 40; place++) {
       const { requests } = await ask({ faults: [reset(place)] }, { wire });
       const [first, second] = requests.map(({ body }) => JSON.stringify(body));
-      // Before the first call, the answer begins anew, or its text is continued.
+      // Before the first call, the answer starts again, or its text is continued.
       if (first === second && place > 4) places.push(place);
     }
     return places;

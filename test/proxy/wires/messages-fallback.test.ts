@@ -13,8 +13,8 @@ import {
 import { CUT, type RawAnswer, relayRaw } from './raw-relay.ts';
 
 /*
- * With the beta `server-side-fallback-2026-07-01` another model continues an answer that the first one has refused: in the
- * same stream, behind a block of the type `fallback`.
+ * With the beta `server-side-fallback-2026-07-01`, another model continues an answer that the first one has refused: in
+ * the same stream, after a block of type `fallback`.
  */
 
 const ask = (...answers: readonly RawAnswer[]) =>
@@ -30,14 +30,14 @@ const REFUSED = 'The tide comes in twice ';
 const SAID = 'a day, and what holds fast is there ';
 const REST = 'when it is out again.';
 
-/** What comes before the other model speaks. */
+/** Everything before the other model speaks. */
 const BEGINNING = [
   start(),
   ...textBlock(0, REFUSED),
   blockStart(1, { type: 'fallback', from: { model: 'claude-opus-4-8' }, to: { model: 'claude-sonnet-5' } }),
   blockStop(1),
 ];
-/** The request for the rest is answered with the last words, as it asks for. */
+/** The answer to the request for the rest, which repeats the text so far, as requested. */
 const CONTINUATION = [start(), ...textBlock(0, REFUSED + SAID + REST), ...END];
 
 const withoutUsage = (body: string) => eventsOf(body).map(({ usage: _, ...said }) => said);
@@ -74,7 +74,7 @@ describe('a client that continues a refused answer itself', () => {
     fallback_credit_token: 'credit_1',
     fallback_has_prefill_claim: true,
   };
-  /** As the client sends it: the conversation that was refused, and what was said of the answer. */
+  /** As sent by the client: the refused conversation, and the answer so far. */
   const request = {
     model: 'claude-opus-4-8',
     messages: [

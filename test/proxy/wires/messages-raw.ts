@@ -1,4 +1,4 @@
-/** Events of `/v1/messages` as Anthropic sends them: it pads some of them with spaces. */
+/** Events of `/v1/messages` as Anthropic sends them, some of them padded with spaces. */
 export const event = (
   payload: { readonly type: string; readonly [field: string]: unknown },
   padding = '',
@@ -50,14 +50,14 @@ export const end = (stop_reason: string, usage: object = { output_tokens: 40 }, 
   event({ type: 'message_delta', delta: { stop_reason, stop_sequence: null, ...more }, usage });
 export const stop = event({ type: 'message_stop' });
 
-/** A block of text, whole. */
+/** A complete block of text. */
 export const textBlock = (index: number, ...said: readonly string[]): string[] => [
   textStart(index),
   ...said.map((piece) => text(index, piece)),
   blockStop(index),
 ];
 
-/** A call, whole. */
+/** A complete call. */
 export const toolBlock = (index: number, id: string, json: string): string[] => [
   toolStart(index, id),
   input(index, json),
@@ -70,7 +70,7 @@ export interface RawEvent {
   readonly [field: string]: unknown;
 }
 
-/** The payloads of a body, parsed. */
+/** The parsed payloads of a body. */
 export const eventsOf = (body: string): RawEvent[] =>
   body
     .split('\n')

@@ -680,7 +680,7 @@ describe('what is said besides', () => {
       { type: 'Recovered', plan: 'R3' },
     ]);
     expect(said(client.body, 'ping').every(({ holdfast }) => holdfast)).toBe(true);
-    // Cancelled, and only then ended: a client that acts on the end has been told before.
+    // The cancellation precedes the end, so a client that acts on the end knows already.
     expect(
       eventsOf(client.body)
         .map(({ type, index }) => [type, index])

@@ -21,14 +21,14 @@ const optional = <Value>(arbitrary: fc.Arbitrary<Value>) => fc.option(arbitrary,
 const some = <Value>(arbitrary: fc.Arbitrary<Value>, maxLength = 3) =>
   fc.array(arbitrary, { minLength: 1, maxLength });
 
-/** A turn of the model, with the calls it makes, and what the client says to it, the results first. */
+/** A question, the model's turn with its calls, and the client's reply, which begins with the results. */
 const exchange = fc.record({
   asked: some(said),
   told: fc.array(said, { maxLength: 2 }),
   calls: fc.array(fc.record({ value, result: optional(fc.oneof(said, some(said))) }), { maxLength: 3 }),
   more: fc.array(said, { maxLength: 2 }),
 });
-/** `isPlain`: texts are strings where the API takes strings. */
+/** `isPlain`: texts are strings wherever the API accepts strings. */
 const conversation = fc.record({
   instructions: optional(fc.oneof(said, fc.constant(''), some(said))),
   exchanges: some(exchange, 4),
@@ -154,7 +154,7 @@ function responsesRequest({ instructions, exchanges, last, isPlain, isCached }: 
   ];
   const given = typeof instructions === 'string' ? { instructions } : {};
   const [first] = exchanges;
-  // The answer to calls that the provider knows of, or to nothing yet.
+  // The result of a call that only the provider knows.
   if (isCached && isPlain && !last) {
     const output = { type: 'function_call_output', call_id: 'call_kept', output: 'rain' };
     return { model: 'm', previous_response_id: 'resp_1', ...given, input: [output] };
@@ -169,7 +169,7 @@ const REQUESTS: Partial<Record<WireName, (conversation: Conversation) => Request
   responses: responsesRequest,
 };
 
-/** Whether there is one place in `after` where something was put in, and all the rest is `before`. */
+/** Whether `after` is `before` with one insertion. */
 function isInsertion(before: string, after: string): boolean {
   let start = 0;
   while (start < before.length && before[start] === after[start]) start++;
@@ -177,7 +177,7 @@ function isInsertion(before: string, after: string): boolean {
   return after.length > before.length && (rest === 0 || after.endsWith(before.slice(start)));
 }
 
-/** A text that stands for an item is that item once there are others. */
+/** Turns a text that stands for an item into that item, if `like` has items. */
 const spelledOut = (request: Request, like: Request): Request =>
   Array.isArray(like.input) ? { ...request, input: itemsOf(request) } : request;
 

@@ -151,7 +151,7 @@ describe('a ticket that was made on /v1/responses', () => {
       answer(2, reasoning('rs_2', 0, []), second, message('msg_2', 2, ['Done.'])),
     ]);
     expect(stream.violations).toEqual([]);
-    // The seam held the text back, not the tool.
+    // The seam held back the text, not the tool.
     expect(outputOf(events)).toMatchObject([{ id: 'msg_1' }, again, { type: 'message' }]);
   });
 });
@@ -247,7 +247,7 @@ describe('a tool that was run on /v1/messages', () => {
       { role: 'assistant', content: [paused[1]?.content[0], RESULT, { type: 'text', text: 'It is ' }] },
       { role: 'user', content: expect.stringContaining('do not run it again') as string },
     ]);
-    // Which is in the message of the request.
+    // The use is in the request's own message.
     expect(stream).toMatchObject({ violations: ['a result without its use'], text: 'It is ticket 7.' });
   });
 

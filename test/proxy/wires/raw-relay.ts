@@ -22,11 +22,11 @@ import {
 import type { StreamReading } from '../../simulation/stream-reading.ts';
 import { VirtualTime } from '../../simulation/virtual-time.ts';
 
-/** What a provider sends in answer to one request, word for word. A number is a pause in milliseconds; `cut` a reset. */
+/** A provider's literal answer to one request. A number is a pause in milliseconds, and `cut` a reset. */
 export type RawAnswer = readonly (string | number)[];
 export const CUT = 'cut';
 
-/** Those of an upstream that may be silent for a quarter of an hour. */
+/** The clocks for an upstream that may be silent for a quarter of an hour. */
 export const PATIENT_CLOCKS = {
   connect_ms: 10_000,
   first_byte_ms: 900_000,
@@ -42,15 +42,15 @@ export interface RawRun {
   readonly client: RecordingClient;
   readonly stream: StreamReading;
   readonly journal: JournalFold;
-  /** Bodies of the requests that were made. */
+  /** The bodies of the requests to the provider. */
   readonly requests: readonly Readonly<Record<string, unknown>>[];
-  /** When the client was sent an event. */
+  /** When each event was sent to the client. */
   readonly events_ms: readonly number[];
-  /** When it was sent the last byte. */
+  /** When the run ended. */
   readonly end_ms: number;
 }
 
-/** One run on virtual time against a provider that says exactly this, one answer per request. */
+/** One run on virtual time against a provider with exactly these answers, one per request. */
 export async function relayRaw(answers: readonly RawAnswer[], options: SimulationOptions): Promise<RawRun> {
   const time = new VirtualTime();
   const events_ms: number[] = [];

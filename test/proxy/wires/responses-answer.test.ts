@@ -128,7 +128,7 @@ describe('a healthy stream', () => {
       [...begin(1), ...reasoning('rs_1', 0, [])],
       answer(2, message('msg_2', 0, SEA)),
     ]);
-    // Of the first response nothing was seen, so this is the only one.
+    // The client saw nothing of the first response, so this is its only one.
     expect(told.outcome).toBe('recovered');
     expect(told.events.map(({ sequence_number }) => sequence_number)).toEqual(told.events.map((_, n) => n));
     expect(told.events[0]?.response).toMatchObject({ id: 'resp_2' });
@@ -430,7 +430,7 @@ describe('calls', () => {
       toolCalls: [{ id: 'call_a' }],
       finish: 'tool_calls',
     });
-    // Up to there, everything is as it was sent.
+    // Up to that point, everything is forwarded unchanged.
     expect(told.body.startsWith(framed(settled).slice(0, -2).join(''))).toBe(true);
   });
 

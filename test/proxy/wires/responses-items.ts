@@ -1,6 +1,6 @@
 import type { Payload } from '../../simulation/responses-told.ts';
 
-/** Events of one attempt as OpenAI tells them, to be put together; `attempt` is in every id. */
+/** Building blocks for the events of one attempt in OpenAI's form; every id contains `attempt`. */
 export const responseOf = (attempt: number, status: string, more: object = {}) => ({
   id: `resp_${attempt}`,
   object: 'response',
@@ -26,13 +26,13 @@ const USAGE = {
   total_tokens: 14,
 };
 
-/** The end of an answer that had these items. */
+/** The end of an answer with these items. */
 export const completed = (attempt: number, output: readonly object[]): Payload => ({
   type: 'response.completed',
   response: responseOf(attempt, 'completed', { output, usage: USAGE }),
 });
 
-/** The items that these events end. */
+/** The items that these events complete. */
 export const itemsOf = (events: readonly Payload[]): object[] =>
   events.flatMap(({ type, item }) => (type === 'response.output_item.done' ? [item as object] : []));
 
@@ -65,7 +65,7 @@ export function message(
   ];
 }
 
-/** Thoughts of which there is a summary, or nothing but what is encrypted. */
+/** Thoughts with a summary in these pieces, or with encrypted content alone. */
 export function reasoning(id: string, output_index: number, pieces: readonly string[]): Payload[] {
   const place = { item_id: id, output_index, summary_index: 0 };
   const text = pieces.join('');
@@ -109,7 +109,7 @@ export function call(id: string, output_index: number, pieces: readonly string[]
   ];
 }
 
-/** A call of free text. */
+/** A call with free text. */
 export function customCall(id: string, output_index: number, pieces: readonly string[]): Payload[] {
   const place = { item_id: `ctc_${id}`, output_index };
   const item = { id: `ctc_${id}`, type: 'custom_tool_call', call_id: `call_${id}`, name: 'patch' };
@@ -122,7 +122,7 @@ export function customCall(id: string, output_index: number, pieces: readonly st
   ];
 }
 
-/** Something that the provider does itself. */
+/** A search that the provider runs itself. */
 export function webSearch(id: string, output_index: number): Payload[] {
   const place = { item_id: id, output_index };
   const item = { id, type: 'web_search_call', action: { type: 'search', query: 'tides' } };

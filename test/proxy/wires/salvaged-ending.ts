@@ -2,7 +2,7 @@ import type { JournalEvent, WireName } from '../../../src/checkpoint/journal.ts'
 import { withEnding } from '../../../src/proxy/resume/stored-ending.ts';
 import { HEADER, newRunId } from '../../checkpoint/fixtures.ts';
 
-/** The events that end a run of which this was sent, once it was salvaged. */
+/** The events that end a salvaged run, of which `sent` was delivered. */
 export function salvagedEnding(wire: WireName, sent: readonly JournalEvent[]): readonly JournalEvent[] {
   const status = 'recovered_from_partial';
   const { records } = withEnding(newRunId(), {

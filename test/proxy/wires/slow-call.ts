@@ -4,20 +4,20 @@ import { blockStop, end, input, start, stop, textBlock, toolStart } from './mess
 import type { RawAnswer } from './raw-relay.ts';
 import { begin, completed, itemsOf, message } from './responses-items.ts';
 
-/** What is said before the call. */
+/** The text before the call. */
 export const SAID_TEXT = 'I will write it.';
 const PIECE = 'x'.repeat(100);
 const SAID = message('msg_1', 0, [SAID_TEXT]);
 const CALL = { id: 'fc_1', type: 'function_call', call_id: 'call_1', name: 'write' };
 
-/** Events of a response as they are sent, numbered from `first` on. */
+/** Events of a response as sent, numbered from `first`. */
 export const framed = (events: readonly Payload[], first = 0): string[] =>
   events.map((event, place) => {
     const data = JSON.stringify({ ...event, sequence_number: first + place });
     return `event: ${event.type}\ndata: ${data}\n\n`;
   });
 
-/** Answers that end with one call, whose arguments come in `pieces`, each after a pause of `piece_ms`. */
+/** Answers that end with one call. Its arguments arrive in `pieces` pieces, each after a pause of `piece_ms`. */
 export class SlowCall {
   readonly arguments: string;
   readonly #fragments: readonly (string | number)[];
@@ -70,7 +70,7 @@ export class SlowCall {
     return completed(1, itemsOf([...SAID, ...this.#called]));
   }
 
-  /** What the provider sends of the arguments, piece by piece, with the pauses between. */
+  /** What the provider sends for the arguments, with the pauses in between. */
   slowly(frameOf: (piece: string) => string): (string | number)[] {
     return this.#fragments.map((piece) => (typeof piece === 'number' ? piece : frameOf(piece)));
   }

@@ -11,12 +11,12 @@ import type { CompressedRequest } from '../compression/summary-in-place.ts';
 import type { Run } from '../context/run.ts';
 import type { RunContext } from '../context/run-context.ts';
 
-/** What is asked for, whichever target is asked. */
+/** The current request, before it's adapted to a target. */
 export interface AskedConversation {
   readonly request: WireRequest;
-  /** The same, as it is sent. */
+  /** The serialised request. */
   readonly body: string;
-  /** Set where it is not the client's own. */
+  /** Set if the request is a shorter one, not the client's own. */
   readonly compressed?: Compression;
 }
 
@@ -26,13 +26,16 @@ export const askedInstead = ({ request, compressed }: CompressedRequest): AskedC
   compressed,
 });
 
-/** By which name this target is asked for the model of the run. */
+/** The model name to send to this target. */
 export const modelOf = (target: RunTarget, { request }: Run): string => target.model ?? request.model;
 
 export const dialectOf = (target: RunTarget, run: Run, { capabilities }: RunContext): Dialect =>
   run.wire.dialect ?? capabilities.dialect(target, modelOf(target, run)) ?? DIALECTS.generic;
 
-/** What is asked for; where several providers take part in a conversation, as this one takes it. */
+/**
+ * The request as this target accepts it: without other providers' additions if the run has several targets, and without
+ * thoughts that the target has refused.
+ */
 export function requestFor(
   target: RunTarget,
   { request }: AskedConversation,
@@ -44,7 +47,7 @@ export function requestFor(
   return (isRefused && run.wire.withoutThoughts?.(asked, isRefused)) ?? asked;
 }
 
-/** The request for the whole answer: as it came, unless this target is to have it in another form. */
+/** The request for the whole answer, unchanged unless this target needs another form. */
 export function originalRequest(
   target: RunTarget,
   conversation: AskedConversation,
@@ -56,7 +59,7 @@ export function originalRequest(
   return requestTo(target, run, isAsItCame ? conversation.body : bodyFor(target, run, asked));
 }
 
-/** A request in the words of this target. */
+/** The serialised request with this target's model name. */
 export const bodyFor = (target: RunTarget, run: Run, body: object): string =>
   JSON.stringify({ ...body, model: modelOf(target, run) });
 
@@ -67,7 +70,7 @@ export const requestTo = (
   base_url = target.upstream.base_url,
 ): AttemptRequest => ({ url: upstreamUrl(base_url, wire.path), headers: target.headers, body });
 
-/** The same request with fields that the client has left out. */
+/** The same request with additional fields that the client left out. */
 export const withAdded = (
   asked: AttemptRequest,
   { request }: Pick<AskedConversation, 'request'>,
@@ -77,12 +80,12 @@ export const withAdded = (
   body: withFields({ text: asked.body ?? '', fields: request as unknown as Fields }, added).text,
 });
 
-/** What some providers add to the messages they send, and want to have back. */
+/** Fields that some providers add to their messages and expect back. */
 const ADDED_FIELDS = ['reasoning_content', 'reasoning', 'reasoning_details', 'reasoning_text'];
 
 /**
- * The conversation as a provider takes it that other providers have taken part in: the ids of their tool calls, their
- * reasoning and their signatures may be no use to it, or be refused. The same request if nothing had to be changed.
+ * The conversation for a provider that refuses other providers' additions: tool call ids, reasoning and signatures.
+ * Returns the same request if nothing has to change.
  */
 export function historyFor(dialect: Dialect, request: WireRequest): WireRequest {
   const { messages } = request;

@@ -12,17 +12,17 @@ import type { Run } from '../context/run.ts';
 import type { RunContext } from '../context/run-context.ts';
 import { dialectOf, modelOf } from './asked-conversation.ts';
 
-/** For a probe: a client waits for it, in the middle of its answer. */
+/** Limit for a probe, because a client waits for it in the middle of its answer. */
 export const PROBE_MAX_MS = 3000;
-/** Enough for the next word, or for the first ones of an answer begun anew. */
+/** Enough for the next word, or for the first words of a new answer. */
 const TOKENS_MAX = 24;
 
-/** What is known of what a target makes of a prefix, and what the attempts of one run teach about it. */
+/** How a target treats a prefix, as far as known, and what the attempts of one run show about it. */
 export class PrefillKnowledge {
   readonly #target: RunTarget;
   readonly #run: Run;
   readonly #context: RunContext;
-  /** A prefill was rejected for what it left in doubt. */
+  /** Set when a prefill was rejected as ambiguous. */
   #doubt: PrefillDoubt | undefined;
 
   constructor(target: RunTarget, run: Run, context: RunContext) {
@@ -39,19 +39,20 @@ export class PrefillKnowledge {
     return dialectOf(this.#target, this.#run, this.#context);
   }
 
-  /** What was learnt about this model comes before what its dialect says about all. */
+  /** What was learnt about this model takes precedence over what its dialect claims. */
   get manner(): PrefillManner | undefined {
     return this.#learnt ?? mannerOf(this.dialect, this.model);
   }
 
-  /** The model has shown the manner itself, or its wire leaves no other; otherwise its dialect claims it. */
+  /** The model has shown the manner itself, or its wire allows no other; otherwise only the dialect claims it. */
   get isProven(): boolean {
     return this.#learnt !== undefined || this.#run.wire.dialect !== undefined;
   }
 
   /**
-   * Where nothing is known, finds out what other replicas know; a slow store delays no client for long. Then, if it may, asks
-   * the target itself, which has `first` as the first event of an answer; `signal` aborts when no client waits any more.
+   * If nothing is known, consults the other replicas; a slow store doesn't delay the client for long. Then probes the
+   * target, if allowed. `first`: the first event of an answer from the target. `signal`: aborts when no client waits
+   * any more.
    */
   async seek(mayProbe: boolean, first: object, signal: AbortSignal): Promise<void> {
     const { capabilities, configuration, time } = this.#context;
@@ -66,7 +67,7 @@ export class PrefillKnowledge {
     await Promise.race([settled, sleep(time, PROBE_MAX_MS, signal)]);
   }
 
-  /** A prefill was rejected: by the target, as one, or for what it was continued with. */
+  /** A prefill failed: the target refused prefills, or this request, or the seam rejected the continuation. */
   reject(splice: Splice | undefined, by: 'target' | 'request' | 'seam'): void {
     const isBroken = this.manner === 'echo' && by === 'seam';
     const manner = by === 'target' || isBroken ? 'new_turn' : splice?.manner;
@@ -75,7 +76,7 @@ export class PrefillKnowledge {
       this.#doubt = new PrefillDoubt(splice.rejectedHead, splice.delivered);
   }
 
-  /** The answer continued, and is now `text`: the result of a trial is known. */
+  /** Records that the continuation worked. `text`: the answer so far, which may show how the target treats a prefix. */
   confirm({ mode, splice }: PlannedAttempt, text: string): void {
     if (this.isProven) return;
     const isAnchored = mode === 'nudge' && splice?.seam === 'anchored';
@@ -83,7 +84,7 @@ export class PrefillKnowledge {
     if (manner) this.#remember(manner);
   }
 
-  /** What the target makes of a prefix, as far as it was tried. */
+  /** What attempts have shown about this model; `undefined` if nothing. */
   get #learnt(): PrefillManner | undefined {
     if (this.#run.wire.dialect) return undefined;
     return this.#context.capabilities.prefill(this.#target.name, this.model);
@@ -96,8 +97,8 @@ export class PrefillKnowledge {
 }
 
 /**
- * Asks a target what it makes of the beginning of an answer, as the rest of one would be asked for. `undefined` where
- * that cannot be found out. `first`: the first event of an answer of the target, if there was one.
+ * Finds out how a target treats a prefix, by asking it to continue the beginning of an answer; `undefined` if the probe
+ * doesn't show it. `first`: the first event of an answer from the target, or an empty object.
  */
 export async function probePrefill(
   { name, upstream, headers }: RunTarget,
@@ -107,7 +108,7 @@ export async function probePrefill(
   context: RunContext,
 ): Promise<PrefillManner | undefined> {
   const request = questionRequest(model, PROBE.question, TOKENS_MAX, dialect);
-  // Without a signal: several runs may wait for it, and one of them that ends must not end the probe.
+  // No signal: several runs may wait for the probe, and the end of one of them must not end it.
   const answer = await probe(
     {
       upstream,
@@ -125,7 +126,7 @@ export async function probePrefill(
   return manner;
 }
 
-/** `request`, as it asks for what follows the beginning of the answer to {@link PROBE}. */
+/** `request`, extended to a prefill that continues the partial answer of {@link PROBE}. */
 export const prefillBody = (
   request: ChatRequest,
   dialect: Dialect,

@@ -13,31 +13,31 @@ import type { Run } from '../context/run.ts';
 import type { RunContext } from '../context/run-context.ts';
 import { modelOf } from './asked-conversation.ts';
 
-/** A connection that got no further and ended so: nothing is left there, or nothing more will come. */
+/** If a connection made no progress and ended like this, nothing is left to resume. */
 const ENDS_OF_IT: ReadonlySet<Evidence['kind']> = new Set(['clean_eof', 'clock']);
-/** Connections in a row that got no further, after which the rest is asked for in another way. */
+/** Maximum consecutive connections without progress before the rest is requested in another way. */
 const FUTILE_MAX = 2;
 
-/** The name of an answer is enough to read it, so it must be impossible to guess. */
+/** The id alone gives access to the answer, so it must be impossible to guess. */
 const ID_BYTES = 16;
 const URL_SAFE = /^[\w-]+$/;
-/** A provider that takes longer to stop is left to itself. */
+/** A provider that takes longer to stop isn't waited for. */
 const STOP_WAIT_MAX_MS = 2_000;
 
-/** Resumes the answer of one target, if its provider keeps generating it although the connection is lost. */
+/** Resumes the answer of one target, if its provider keeps generating it after the connection is lost. */
 export class ProviderResume {
   readonly #target: RunTarget;
   readonly #run: Run;
   readonly #context: RunContext;
   readonly #facts: RequestFacts;
-  /** The answer to the original request, where its provider may keep it. */
+  /** The answer to the original request, if its provider may keep it. */
   #kept: KeptAnswer | undefined;
-  /** There is none, or there was nothing at its end. */
+  /** The wire doesn't support resuming, or the answer is gone. */
   #isClosed: boolean;
-  /** Connections in a row that got no further. */
+  /** Consecutive connections without progress. */
   #futile = 0;
   #stopping: Promise<void> = Promise.resolve();
-  /** Where to cancel what the provider makes in the background for us alone. */
+  /** Where to cancel an answer that the provider generates in the background only for us. */
   #cancel_url: string | undefined;
 
   constructor(
@@ -55,7 +55,7 @@ export class ProviderResume {
     this.#isClosed = !run.wire.modes.includes('resume');
   }
 
-  /** Takes in how far an attempt has come, and what its provider reports about resuming. */
+  /** Records the progress of an attempt, and what its provider reports about resuming. */
   observe({ mode, request }: PlannedAttempt, report: AttemptReport): void {
     this.#kept?.observe(report);
     const { cancel_path } = report;
@@ -64,7 +64,7 @@ export class ProviderResume {
     if (mode === 'resume') this.#futile = this.#rest(report)?.url === request.url ? this.#futile + 1 : 0;
   }
 
-  /** The request for the rest of the very answer that was interrupted, where its provider has it. */
+  /** The request for the rest of the interrupted answer, if its provider has it. */
   request({ splice }: PlannedAttempt, report: AttemptReport): PlannedAttempt | undefined {
     const rest = this.#rest(report);
     if (!rest || splice || this.#isClosed) return undefined;
@@ -72,7 +72,7 @@ export class ProviderResume {
     return { target: this.#target, mode: 'resume', request: { ...rest, headers }, added_messages: [] };
   }
 
-  /** The same for what follows the end of the answer, where its usage was asked for and has not come; asked for once. */
+  /** The request for what follows the end of the answer, if its usage was requested and hasn't arrived; made once. */
   tail(planned: PlannedAttempt, report: AttemptReport): PlannedAttempt | undefined {
     const { ending, end } = report;
     if (!ending?.cutShort || planned.ending || !this.#facts.usageAsked) return undefined;
@@ -83,7 +83,7 @@ export class ProviderResume {
     return request && { ...request, ending };
   }
 
-  /** True if the answer is gone, or was never there to come back to. */
+  /** True if the answer is gone, or was never kept. */
   isGone({ evidence }: Interruption): boolean {
     const isGone =
       evidence.kind === 'not_a_stream' ||
@@ -94,7 +94,7 @@ export class ProviderResume {
     return isGone;
   }
 
-  /** Nothing more is needed of the answer. Resolves once its provider is stopped, or need not be. */
+  /** Gives up the answer. Resolves once its provider is stopped, or doesn't have to be. */
   release(): Promise<void> {
     const url = this.#kept?.stop_url;
     const cancel_url = this.#cancel_url;
@@ -105,14 +105,14 @@ export class ProviderResume {
     return this.#stopping;
   }
 
-  /** What has ended meanwhile cannot be cancelled, which is as well. */
+  /** Has no effect if the answer has ended in the meantime, which is fine. */
   async #cancel(url: string): Promise<void> {
     await stopAnswer('POST', url, this.#target, this.#context);
   }
 
   async #stop(url: string): Promise<void> {
     const isStopped = await stopAnswer('DELETE', url, this.#target, this.#context);
-    // A server that keeps answers and cannot be stopped would finish every answer that is cancelled.
+    // Such a server would finish every cancelled answer, so it's no longer asked to keep any.
     const { capabilities } = this.#context;
     if (isStopped === false)
       capabilities.rememberKeeping(this.#target.name, modelOf(this.#target, this.#run), false);
@@ -124,13 +124,13 @@ export class ProviderResume {
   }
 }
 
-/** An answer that its provider may keep after a lost connection, over all connections to it. */
+/** An answer that its provider may keep after a lost connection, across all connections to it. */
 export class KeptAnswer {
   readonly #keeping: Keeping;
   readonly #base_url: string;
   readonly #position: StreamPosition;
   #id: string | undefined;
-  /** Its provider has begun to send it: one that has not stops when the connection is lost. */
+  /** The provider has started to send the answer. Before that, a lost connection stops it. */
   #isAnswered = false;
   #isOver = false;
 
@@ -141,14 +141,14 @@ export class KeptAnswer {
     if (keeping.id.in === 'request') this.#id = randomBytes(ID_BYTES).toString('hex');
   }
 
-  /** The answer to the original request; `undefined` where its provider does not keep it, or the client has it kept. */
+  /** The answer to the original request; `undefined` if it can't be kept, or if the client has chosen its id. */
   static of(
     target: RunTarget,
     run: Run,
     { choices }: RequestFacts,
     { capabilities }: RunContext,
   ): KeptAnswer | undefined {
-    // Which of several choices have ended, only the connection knew on which they did.
+    // With several choices, only the lost connection knew which of them had ended.
     if (!run.wire.isKept || choices > 1) return undefined;
     const model = modelOf(target, run);
     const keeping = capabilities.dialect(target, model)?.keeps;
@@ -158,7 +158,7 @@ export class KeptAnswer {
     return isClients ? undefined : new KeptAnswer(keeping, target.upstream.base_url);
   }
 
-  /** The request for the answer, as one that has it kept. */
+  /** Extends the request so that the provider keeps its answer. */
   asked(request: AttemptRequest): AttemptRequest {
     const { id } = this.#keeping;
     const position = this.#position;
@@ -166,7 +166,7 @@ export class KeptAnswer {
     return { ...request, headers: { ...request.headers, [id.header]: this.#id }, position };
   }
 
-  /** Takes how a connection to it ended. */
+  /** Records how a connection to it ended. */
   observe({ end, phase, samples: traces }: AttemptReport): void {
     const { id } = this.#keeping;
     const told = traces.headers[id.header];
@@ -175,7 +175,7 @@ export class KeptAnswer {
     this.#isOver ||= isOver(end) || (end.kind === 'refused' && !this.#isAnswered);
   }
 
-  /** What asks for the rest of it; `undefined` where that is not to be had. */
+  /** The request for the rest; `undefined` if that isn't available. */
   get rest(): Pick<AttemptRequest, 'url' | 'position'> | undefined {
     const { value } = this.#position;
     const isKept = this.#isAnswered && !this.#isOver;
@@ -184,14 +184,14 @@ export class KeptAnswer {
     return { url, position: this.#position };
   }
 
-  /** What to `DELETE` once the answer is not needed any more, while its provider may still be generating it. */
+  /** The URL to `DELETE` once the answer isn't needed; `undefined` unless its provider may still be generating it. */
   get stop_url(): string | undefined {
     if (this.#isOver || this.#id === undefined || !this.#position.isBegun) return undefined;
     return this.#keeping.stopUrl?.(this.#base_url, this.#id);
   }
 }
 
-/** The provider itself has come to an end with it, or never began. */
+/** True if the provider itself has ended the answer, or never started it. */
 function isOver(end: AttemptEnd): boolean {
   switch (end.kind) {
     case 'eof':
@@ -200,7 +200,7 @@ function isOver(end: AttemptEnd): boolean {
     case 'bad_finish':
     case 'unusable':
     case 'replica_lost':
-    // The place is behind the damage already, and what comes before it in the same piece was taken.
+    // The position is already past the damage, and everything before it in the same piece was read.
     case 'malformed_event':
       return true;
     case 'broken':
@@ -212,8 +212,8 @@ function isOver(end: AttemptEnd): boolean {
 }
 
 /**
- * Stops an answer that is not needed any more, by a `DELETE` of this address or a `POST` to it. False if the provider does
- * not support that; `undefined` if it is unknown whether the provider has stopped.
+ * Stops an answer by a `DELETE` or `POST` to `url`. False if the provider doesn't support that; `undefined` if it's
+ * unknown whether the provider has stopped.
  */
 async function stopAnswer(
   method: 'DELETE' | 'POST',
@@ -235,7 +235,7 @@ async function stopAnswer(
       connect_ms,
     });
     await body.consume(() => undefined);
-    // A server error does not show whether the server supports it.
+    // A server error doesn't show whether the server supports it.
     return status < 300 ? true : status < 500 ? false : undefined;
   } catch (error) {
     if (!(error instanceof TransportFailure)) throw error;

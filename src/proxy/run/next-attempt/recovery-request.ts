@@ -30,26 +30,26 @@ import {
 import { PrefillKnowledge } from './prefill-knowledge.ts';
 import { type KeptAnswer, ProviderResume } from './provider-resume.ts';
 
-/** What is to be asked for after an interruption. */
+/** What to ask for after an interruption. */
 export interface WantedRest {
   readonly plan: Extract<Plan, { kind: 'R1' | 'R3' | 'R4' }>;
   readonly transcript: Transcript;
-  /** What the client has of the transcript's reasoning. */
+  /** The part of the transcript's reasoning that the client has. */
   readonly shown_reasoning: string;
   readonly tokens_left: number;
-  /** What the client has of thoughts; see {@link AnswerWriter.thoughts}. */
+  /** The thoughts that the client has; see {@link AnswerWriter.thoughts}. */
   readonly thoughts?: AnswerWriter['thoughts'];
 }
 
-/** The same, of one target. */
+/** What to ask one target for. */
 export interface Rest extends WantedRest {
   /** Names of calls that were cut out of the answer and not made again yet. */
   readonly cutTools: readonly string[];
-  /** What was said so far was said by this target. */
+  /** The whole answer so far came from this target. */
   readonly isAuthor: boolean;
 }
 
-/** Where it is asked only whether there is a way. */
+/** Stands in if the only question is whether there is a way to ask. */
 const ANY_REST = {
   plan: { kind: 'R1' },
   shown_reasoning: '',
@@ -64,25 +64,25 @@ export class TargetRequests {
   readonly #run: Run;
   readonly #context: RunContext;
   readonly #facts: RequestFacts;
-  /** Of no use: the wire does not have them, or they failed in this run. */
+  /** Modes that the wire doesn't support, or that failed in this run. */
   readonly #failed: Set<Mode>;
   #conversation: AskedConversation;
-  /** It has taken a request of the run. */
+  /** The target has accepted a request of the run. */
   #accepted = false;
-  /** The first event of the answer as it was begun. */
+  /** The first event of the target's first answer in this run. */
   #first: Readonly<Record<string, unknown>> | undefined;
-  /** What the provider takes back only as it was. */
+  /** Parts of the answer that the provider accepts back only verbatim. */
   #sealed: readonly object[] = [];
-  /** Less is asked for by so much than is left of the client's limit. */
+  /** Subtracted from what is left of the client's limit, so that the request fits. */
   #margin_tokens = 0;
-  /** What was left of the client's limit when the rest was asked for last. */
+  /** What was left of the client's limit when the rest was last requested. */
   #tokens_left = Number.POSITIVE_INFINITY;
-  /** Thoughts are not given back: together with them it was too long, or refused. */
+  /** Continuations omit the thoughts, because the request with them was too long or was refused. */
   #thinksAnew = false;
-  /** A nudge was not followed, and is worded more strongly. */
+  /** A nudge was ignored, so the next one is worded more strongly. */
   #insists = false;
   #knowledge: PrefillKnowledge | undefined;
-  /** Where the provider may have the answer although the connection is lost. */
+  /** Set if the provider may still have the answer after a lost connection. */
   #resume: ProviderResume | undefined;
 
   constructor(
@@ -100,49 +100,49 @@ export class TargetRequests {
     this.#failed = new Set(MODES.filter((mode) => !run.wire.modes.includes(mode)));
   }
 
-  /** The answer to the original request may be come back to. */
+  /** Prepares to resume the answer. `kept`: the answer to the original request, if its provider may keep that. */
   keep(kept: KeptAnswer | undefined): ProviderResume {
     this.#resume ??= new ProviderResume(this.#target, this.#run, this.#context, this.#facts, kept);
     return this.#resume;
   }
 
-  /** The provider may have the answer still when the connection is lost. */
+  /** The provider may still have the answer after a lost connection. */
   get mayResume(): boolean {
     return this.#resume !== undefined;
   }
 
-  /** From now on this is asked for in place of what the client sent. */
+  /** Replaces the current request. */
   replaceConversation(conversation: AskedConversation): void {
     this.#conversation = conversation;
   }
 
-  /** Takes what an attempt shows of its target, and what that will have back. */
+  /** Records what an attempt shows about its target, and the parts that the target accepts back only verbatim. */
   observe(planned: PlannedAttempt, report: AttemptReport): void {
     const { samples, phase, sealed = [], resume_path } = report;
     const resume = resume_path === undefined ? this.#resume : this.keep(undefined);
     resume?.observe(planned, report);
     this.#accepted ||= phase !== 'connect';
     this.#first ??= samples.events[0];
-    // The answer rests on the thoughts of its beginning: those of a continuation are not shown.
+    // The client never sees the thoughts of a continuation, so only those of the beginning count.
     if (!asksForRest(planned.mode)) this.#sealed = sealed;
   }
 
-  /** The request for the rest of the very answer that was interrupted, where its provider has it. */
+  /** The request for the rest of the interrupted answer, if its provider has it. */
   resumption(planned: PlannedAttempt, report: AttemptReport): PlannedAttempt | undefined {
     return this.#resume?.request(planned, report);
   }
 
-  /** The request for what follows the end of an answer, where that matters and can be come back to. */
+  /** The request for what follows the end of an answer, if that matters and the provider has it. */
   tail(planned: PlannedAttempt, report: AttemptReport): PlannedAttempt | undefined {
     return this.#resume?.tail(planned, report);
   }
 
-  /** The answer is not resumed any more. Resolves once its provider is stopped, or need not be. */
+  /** Gives up resuming the answer. Resolves once the provider is stopped, or doesn't have to be. */
   async release(): Promise<void> {
     await this.#resume?.release();
   }
 
-  /** `undefined` when no way of asking is left. */
+  /** The request for the rest; `undefined` if no mode is left. */
   recovery(rest: Rest): PlannedAttempt | undefined {
     const { transcript, cutTools, isAuthor } = rest;
     this.#tokens_left = rest.tokens_left;
@@ -181,7 +181,7 @@ export class TargetRequests {
     return { ...planned, request: requestTo(this.#target, this.#run, sent, base_url), ...added };
   }
 
-  /** True if the way of asking was at fault, not the provider's health: the next one may do. */
+  /** True if the form of the request was at fault, not the provider's health, so that another form may work. */
   isRequestAtFault(planned: PlannedAttempt, interruption: Interruption): boolean {
     const { mode, splice } = planned;
     if (mode === 'resume') return this.#resume?.isGone(interruption) ?? true;
@@ -190,10 +190,10 @@ export class TargetRequests {
     const { cause, evidence, message = '' } = interruption;
     const isStatus = evidence.kind === 'status';
     if (cause === 'context_overflow') return this.#fitsWithLess(planned);
-    // Where the model has answered before, what is not there is the address for prefills, or what they ask for besides.
+    // A model that has answered before exists, so prefills lack their address or something else they need.
     const hasModel = this.#accepted || (mode === 'prefill' && this.#prefill.dialect.prefillUrl !== undefined);
     const isMissing = isStatus && cause === 'model_not_found' && hasModel;
-    // A target that has taken nothing of this run yet may refuse the request as it was, but is given one more chance.
+    // A target that has accepted nothing in this run may refuse the original request too, but gets one more chance.
     const mayBeMode = this.#accepted || mode === 'prefill';
     const refused = isMissing || (isStatus && cause === 'invalid_request' && mayBeMode);
     if (!refused && evidence.kind !== 'seam_rejected') return false;
@@ -213,8 +213,8 @@ export class TargetRequests {
   }
 
   /**
-   * True if the target has refused what another provider has thought in the conversation. From now on it is asked without: the
-   * client sends it again with every request, and only the provider that has sealed it can open it.
+   * True if the target has refused another provider's thoughts in the conversation. From now on they're left out: the
+   * client sends them with every request, and only the provider that sealed them can open them.
    */
   #leaveThoughts({ cause, message = '' }: Interruption): boolean {
     const { id: run, wire } = this.#run;
@@ -223,7 +223,7 @@ export class TargetRequests {
     const asked = requestFor(this.#target, this.#conversation, this.#run, this.#context);
     const request = wire.withoutThoughts?.(asked, (seal) => {
       refusedThoughts.remember(this.#target.name, seal);
-      // Which of them was refused is not said.
+      // The refusal doesn't say which of them it means.
       return true;
     });
     if (!request) return false;
@@ -233,8 +233,8 @@ export class TargetRequests {
   }
 
   /**
-   * A request of the run was not too long for the target: what was added to it to ask for the rest is. True if the rest can
-   * be asked for with less: without the thoughts of a model that had said nothing yet, or with a lower limit, once.
+   * True if a smaller request may fit: without the thoughts if nothing else was added, or with a lower token limit.
+   * Each is tried once. The target has accepted a request of the run, so only the additions can be too long.
    */
   #fitsWithLess({ mode, added_messages }: PlannedAttempt): boolean {
     if (!this.#accepted || !asksForRest(mode)) return false;
@@ -251,12 +251,12 @@ export class TargetRequests {
     return true;
   }
 
-  /** The answer continued, and is now `text`: the result of a trial is known. */
+  /** Records that the continuation worked. `text`: the answer so far, which may show how the target treats a prefix. */
   confirm(planned: PlannedAttempt, text: string): void {
     this.#prefill.confirm(planned, text);
   }
 
-  /** To be waited for before it is asked for the rest: finds out what the target makes of a prefix, where that matters. */
+  /** Await this before {@link recovery}: it finds out how the target treats a prefix, if that matters. */
   prepare(mayProbe: boolean, signal: AbortSignal): Promise<void> {
     const { hasTools, onlyReplay } = this.#facts;
     const { dialect, model } = this.#prefill;
@@ -265,7 +265,7 @@ export class TargetRequests {
     return this.#prefill.seek(mayProbe && isOfUse && isAllowed, this.#first ?? {}, signal);
   }
 
-  /** True if it can be asked for the rest although the provider has run tools, with what these have done. */
+  /** True if the target can be asked for the rest after the provider has run tools, including their results. */
   carries(transcript: Transcript): boolean {
     return this.#modeFor({ ...ANY_REST, transcript }) !== undefined;
   }
@@ -294,9 +294,9 @@ export class TargetRequests {
       callsComeNext: transcript.callsComeNext,
       nudgeIsCached: this.#nudgeIsCached(rest),
       strict: this.#isStrict,
-      // What a tool has done satisfies a choice of tools, and a document that was not begun may be asked for.
+      // A tool that has run satisfies a forced choice, and a document that hasn't started can still be requested.
       onlyReplay: tools.length === 0 ? onlyReplay : this.#facts.expectsJson && tail !== '',
-      // In a replay the tools would run again.
+      // A replay would run the tools again.
       failed: tools.length === 0 ? this.#failed : new Set([...this.#failed, 'replay']),
     });
   }

@@ -12,7 +12,10 @@ const SEED = seedOr(20_261_122);
 const RUNS = { seed: SEED, numRuns: CASES };
 
 type Message = Readonly<Record<string, unknown>>;
-/** What happens next in a conversation: the user or the model says something, or calls so many tools and has the results. */
+/**
+ * The next step of a conversation: the user or the model says something, or the model makes this many calls and gets
+ * the results.
+ */
 type Step = 'user' | 'model' | 'instructions' | number;
 
 const steps = fc
@@ -23,7 +26,7 @@ const steps = fc
     ),
     { maxLength: 30 },
   )
-  // The user begins, and the user waits for an answer; sometimes the model continues from results.
+  // The user begins. At the end the user waits for an answer, or the model continues from results.
   .map((some): readonly Step[] => ['user', ...some]);
 
 const ids = (step: number, index: number) =>
@@ -73,7 +76,7 @@ const responses = (step: Step, index: number): readonly Message[] => {
   ];
 };
 
-/** Every call has its results right after it, and no result is without its call. */
+/** Every call is followed directly by its results, and every result has a call. */
 function checkChat(said: readonly Message[], complain: (what: string) => never): void {
   let open: unknown[] = [];
   for (const { role, tool_calls, tool_call_id } of said) {
@@ -84,7 +87,7 @@ function checkChat(said: readonly Message[], complain: (what: string) => never):
   }
 }
 
-/** Reasoning is refused without what it led to, and that without it. */
+/** The API refuses reasoning without what it led to, and vice versa. */
 function checkReasoning(said: readonly Message[], complain: (what: string) => never): void {
   for (const [index, { type, role }] of said.entries()) {
     const next = said[index + 1];
@@ -136,7 +139,7 @@ describe.each(Object.entries(ON_WIRES))('any conversation on %s', (name, { say, 
         omitted++;
         const after = omission.withSummary('A summary.') as readonly Message[];
         check(after);
-        // What is kept is what was there, in its order, and the end of it is kept.
+        // The messages that are kept, which include the end, are unchanged and in their order.
         const added = after.filter((message) => !before.includes(message));
         expect(added).toHaveLength(1);
         expect(JSON.stringify(added)).toContain('A summary.');
@@ -146,17 +149,17 @@ describe.each(Object.entries(ON_WIRES))('any conversation on %s', (name, { say, 
         const isPinned = ({ role }: Message) => role === 'system' || role === 'developer';
         expect(kept.filter(isPinned)).toEqual(before.filter(isPinned));
         expect(after.length).toBeLessThanOrEqual(before.length);
-        // A summary is spoken as the user, and roles alternate around it where they did before.
+        // The summary is a message of the user, and roles still alternate around it if they did before.
         expect(added[0]?.role).toBe('user');
         const left_out = before.filter((message) => !kept.includes(message) && message !== omission.joined);
         expect(left_out.length).toBeGreaterThan(0);
-        // The model that summarises is given all that is left out, but thoughts.
+        // The summarising model gets everything that is left out, except for thoughts.
         const told = omission.sayings.map(({ text }) => text).join('\n');
         for (const message of left_out)
           if (message.role === 'user' && typeof message.content === 'string')
             expect(told).toContain(message.content);
 
-        // A summary can be summarised as well.
+        // A summary can be summarised, too.
         const again = omissionOf(conversation, omission.requestWith(after), keep);
         if (again) check(again.withSummary('Short.') as readonly Message[]);
       }),

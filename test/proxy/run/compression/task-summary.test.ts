@@ -58,7 +58,7 @@ describe('the summary that is kept for a task', () => {
         if (middle.joined_to !== undefined) joined++;
         const stored = JSON.parse(JSON.stringify(taskSummary('Tides.', first, middle)));
         expect(middleOfSummary(stored, apart([...before, ...after]), keep)).toEqual(middle);
-        // Not where more than that is to stay.
+        // Not if more messages have to stay than it allows.
         expect(middleOfSummary(stored, first, before.length)).toBeUndefined();
 
         const told = [...middle.left_out, middle.joined_to].filter((index) => index !== undefined);
@@ -66,7 +66,7 @@ describe('the summary that is kept for a task', () => {
         const other = before.with(changed, { role: 'user', content: 'Something else.' });
         expect(middleOfSummary(stored, apart([...other, ...after]), keep)).toBeUndefined();
         const without = [...before.toSpliced(changed, 1), ...after];
-        // A message that says the same may have come to its place.
+        // An identical message may have taken its place.
         const isSaid = told.every((index) => isDeepStrictEqual(without[index], before[index]));
         if (!isSaid) expect(middleOfSummary(stored, apart(without), keep)).toBeUndefined();
         expect(middleOfSummary(stored, apart(before.slice(0, changed)), keep)).toBeUndefined();

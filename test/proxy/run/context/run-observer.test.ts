@@ -18,7 +18,7 @@ const TEXT = 'Kelp grips the rock through the surge and does not let go.';
 const reset = (event: number): Fault => ({ kind: 'reset', at: { event } });
 const cutText = (...faults: Fault[]): Plan => ({ parts: [{ text: TEXT }], faults });
 
-/** Keeps what it is told, run by run. */
+/** Records what it observes, run by run. */
 class Notebook implements RunObserver {
   readonly runs: { readonly run: ObservedRun; readonly told: unknown[][] }[] = [];
   readonly #headers: Record<string, string> | undefined;

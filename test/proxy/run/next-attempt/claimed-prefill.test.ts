@@ -7,7 +7,7 @@ import { simulate } from '../../../simulation/simulate.ts';
 const TEXT =
   'Kelp grips the rock through the surge, and lets go of nothing at all; what is torn off grows again from the holdfast.';
 
-/** The first attempt is cut. `continuation` says how the target answers a request for the rest. */
+/** The first attempt is cut. `continuation`: how the target answers a request for the rest. */
 async function run(continuation: Partial<Plan>, memories: CapabilityMemory[] = []) {
   const cut: Plan = { parts: [{ text: TEXT }], faults: [{ kind: 'reset', at: { event: 12 } }] };
   const simulation = await simulate(

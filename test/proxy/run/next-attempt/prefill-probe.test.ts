@@ -9,10 +9,10 @@ import { type SimulationOptions, simulate } from '../../../simulation/simulate.t
 const TEXT = 'Kelp grips the rock through the surge and lets go of nothing at all.';
 const COUNTED = `${PROBE.said}ve, six, seven, eight, nine.`;
 const reset = (event: number): Fault => ({ kind: 'reset', at: { event } });
-/** Too short for anything to be tried with. */
+/** Too short to try a prefill with. */
 const SHORT = 4;
 
-/** The first attempt is cut, the second request is the probe, and what follows is asked for as that showed. */
+/** The first attempt is cut, the second request is the probe, and the third one depends on its result. */
 const probed =
   (probe: Plan, rest: Partial<Plan> = {}) =>
   (attempt: number): Plan => {
@@ -81,7 +81,7 @@ describe('a target of which nothing is known, with recovery.probe: on_first_cut'
   ])('is asked as without it where the probe %s', async (_, fault) => {
     const { asked, stream, learnt, elapsed_ms } = await run(
       probed({ parts: [{ text: COUNTED }], faults: [reset(999), fault] }),
-      // It is no attempt: with another one of these, there would be none left.
+      // The probe isn't an attempt, or else none would be left.
       { recovery: { probe: 'on_first_cut', backoff_ms: 1, backoff_max_ms: 1, max_attempts: 2 } },
     );
     expect(asked).toEqual(['user', 'probe: assistant', 'user']);
@@ -96,7 +96,7 @@ describe('a target of which nothing is known, with recovery.probe: on_first_cut'
     const format = { request: { response_format: { type: 'json_object' } } } as const;
     expect((await run(json, format)).asked).toEqual(['user', 'user']);
     const text = whole([{ text: TEXT }]);
-    // Nothing is known of tools behind a prefix there.
+    // It's unknown whether the target makes calls after a prefix.
     expect((await run(text, { request: { tools: TOOLS } })).asked).toEqual(['user', 'user']);
     expect((await run(text, { dialect: 'vllm' })).asked).toEqual(['user', 'assistant']);
     expect((await run(text, { dialect: 'openai' })).asked).toEqual(['user', 'user']);

@@ -27,7 +27,7 @@ async function ask(wire: WireName, plan: Plan | ((attempt: number) => Plan), mor
   });
   if (!store) throw new Error('no store was opened');
   const { notes } = store;
-  /** The run that a request finds which brings back what the client was given. */
+  /** The run that is found by a request which returns what the client was given. */
   const found = (request: object) => {
     const answered = WIRES[wire].notices?.answeredCalls({ ...request }) ?? [];
     return runWithLostCall(notes, OWNER, answered);
@@ -37,7 +37,7 @@ async function ask(wire: WireName, plan: Plan | ((attempt: number) => Plan), mor
 
 type Calls = Awaited<ReturnType<typeof ask>>['stream']['toolCalls'];
 
-/** As the SDKs of each wire send back what they were given, with results. */
+/** What the client was given, with results, as the SDK of each wire sends it back. */
 const BROUGHT_BACK: Partial<Record<WireName, (calls: Calls) => object>> = {
   chat_completions: (calls) => ({
     messages: [

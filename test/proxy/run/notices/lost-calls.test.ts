@@ -31,7 +31,7 @@ describe('a note about lost calls', () => {
     });
     expect(lostCallNote(run, [PARIS], [])).toBeUndefined();
     expect(lostCallNote(run, [], LOST)).toBeUndefined();
-    // The legacy interface knows no ids.
+    // The legacy interface has no ids.
     expect(lostCallNote(run, [{ ...PARIS, id: '' }], LOST)).toBeUndefined();
   });
 

@@ -19,7 +19,7 @@ import { VirtualTime } from '../../../simulation/virtual-time.ts';
 const TTL_MS = 604_800_000;
 const CALL = { id: 'call_a', name: 'now', arguments: '{}' };
 
-/** A store whose notes answer after a while, or not at all, and that counts what it was asked. */
+/** A store whose notes answer late or fail, and that records what was asked. */
 class SlowStore extends MemoryStore {
   delay_ms = 0;
   failing = false;
@@ -61,7 +61,6 @@ class Replica {
     return this.drive(this.#board.claim({ owner: OWNER, answered: [], ...request }));
   }
 
-  /** Leaves a note for the thread. */
   async leave({ run = newRunId(), created_at_ms = 0, text = 'Kelp' } = {}): Promise<void> {
     const end = { status: 'failed', cause: 'provider_5xx' } as const;
     const note = threadNote({ run, created_at_ms, interrupted_at_ms: 0, model: 'm', end, text, calls: [] });
@@ -228,7 +227,7 @@ describe('the store', () => {
   test('may give what it has at the very last moment', async () => {
     const replica = new Replica();
     await replica.leave();
-    // It is asked twice: for the note, and who is to tell it.
+    // The store is asked twice: for the note, and for the right to deliver it.
     replica.store.delay_ms = 124;
     expect(textsOf(await replica.take({ thread: 'thread' }))).toEqual(told('Kelp'));
   });

@@ -149,7 +149,7 @@ describe('a provider that refuses a second system message', () => {
     expect(messages).toHaveLength(3);
     expect(messages[2]).toEqual([SYSTEM, USER]);
     expect(textOf(client)).toBe(TEXT);
-    // It would be refused again.
+    // The notice would be refused again.
     expect((await replica.ask(WHOLE, newRunId())).messages).toEqual([[SYSTEM, USER]]);
   });
 
@@ -168,7 +168,7 @@ describe('on other wires', () => {
   const JOINED = expect.stringMatching(/^Tell me\.\n\nlast_partial_recovery: /);
   const refused = (times: number): Plan => ({ ...WHOLE, faults: Array(times).fill(refusal(400)) });
 
-  /** What the first, the second and the third form make of a request. */
+  /** How the three forms change a request, in order. */
   const FORMS: readonly [WireName, object, readonly object[]][] = [
     [
       'messages',

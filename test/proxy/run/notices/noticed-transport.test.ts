@@ -5,7 +5,7 @@ import { responsesNotices } from '../../../../src/proxy/wires/responses/conversa
 
 const SIGNAL = new AbortController().signal;
 
-/** What a provider is sent that answers with these statuses, and then with 200. */
+/** What is sent to a provider that answers with these statuses, and then with 200. */
 function sending(statuses: readonly number[]) {
   const sent: Pick<TransportRequest, 'method' | 'body'>[] = [];
   const left = [...statuses];

@@ -13,7 +13,7 @@ const ASK = { temperature: 0.5, model: 'gpt', messages: [{ role: 'user', content
 const ANSWER = '{"id":"chatcmpl-1","choices":[{"message":{"role":"assistant","content":"Kelp"}}]}';
 const NOTICE = { role: 'system', content: expect.stringMatching(/^last_partial_recovery: \{/) };
 
-/** The route of requests that ask for no stream, and are not to be recovered. */
+/** The route of requests that don't ask for a stream and aren't recovered. */
 const passingThrough = (target: object = {}) => ({
   routes: [{ model: '*', non_streaming: 'pass_through', targets: [{ upstream: 'provider', ...target }] }],
 });
@@ -23,7 +23,7 @@ interface Asked {
   readonly headers: IncomingHttpHeaders;
 }
 
-/** A provider that answers with these statuses, one after the other, and then with 200. */
+/** Starts a provider that answers with these statuses in order, and then with 200. */
 async function start(statuses: readonly number[] = [], tree: Record<string, unknown> = passingThrough()) {
   const asked: Asked[] = [];
   const left = [...statuses];

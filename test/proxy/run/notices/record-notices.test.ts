@@ -33,13 +33,13 @@ const forecast = (id: string, city = 'Paris') => ({
   arguments: JSON.stringify({ city }),
 });
 const reset = (event: number): Fault => ({ kind: 'reset', at: { event } });
-/** Cut after the text has begun, and again before anything new is said. */
+/** Cut after the text has begun, and again before anything new arrives. */
 const EXHAUSTED: Plan = { parts: [{ text: TEXT }], faults: [reset(4), ...Array(ALWAYS).fill(reset(0))] };
 const STALLED: Plan = {
   parts: [{ text: TEXT }],
   faults: [4, ...Array<number>(ALWAYS).fill(0)].map((event) => ({ kind: 'silence', at: { event } })),
 };
-/** The first call is whole, the second is cut. */
+/** The first call is complete, the second one is cut. */
 const HALF_CALLED: Plan = {
   parts: [{ text: 'I look.' }, { tool: forecast('call_a') }, { tool: forecast('call_b', 'Brest') }],
   faults: [reset(11)],
@@ -49,10 +49,10 @@ const HALF_CALLED: Plan = {
 const SLOW_MS = 100;
 /** Longer than a run waits for a store. */
 const ENDLESS_MS = 60_000;
-/** For the journal, and then for the notes. */
+/** The wait for the journal, and then for the notes. */
 const WAIT_MAX_MS = 1000 + 250;
 
-/** A store that takes its time, and writes down what it has done. */
+/** A store that takes its time, and records what it has done. */
 class WitnessStore extends MemoryStore {
   readonly did: string[] = [];
   /** When the end of the stream was sent. */
@@ -156,7 +156,7 @@ describe('what was said is stored before the client is told that this was all', 
     expect(sent).toBeGreaterThan(0);
     expect(store.did.slice(0, sent)).toContain('stored:tool_close');
     expect(store.did.slice(sent)).not.toContain('stored:tool_close');
-    // One for the run, one for the call that was delivered.
+    // One for the run, and one for the call that was delivered.
     expect(store.did.slice(0, sent).filter((did) => did === 'note:lost_call')).toHaveLength(2);
   });
 
@@ -226,7 +226,7 @@ describe('a run that is given up', () => {
     const stored = await store.read(RUN, OWNER, 0);
     const interrupted_at_ms = Date.parse(String((await noteOf(store))?.interrupted_at));
     expect(simulation.outcome).toBe('failed');
-    // The second attempt was silent until a clock ran out.
+    // The second attempt was silent until a clock expired.
     expect((stored?.end?.at_ms ?? 0) - interrupted_at_ms).toBeGreaterThan(60_000);
   });
 
@@ -252,7 +252,7 @@ describe('a run that is given up', () => {
 });
 
 describe('a run whose client has left without cancelling it', () => {
-  /** The client reads some of the text. */
+  /** The client leaves after some of the text. */
   const leaving = (reason: unknown): SimulationOptions => ({
     onWrite: ({ body }, leave) => {
       if (body.includes('grips')) leave(reason);
@@ -284,7 +284,7 @@ describe('a run whose client has left without cancelling it', () => {
 describe('calls that were cut', () => {
   const lostIn = ({ notes }: WitnessStore) => notes.get(OWNER, lostCallKey(RUN));
 
-  /** The request that brings the results of what the client was given. */
+  /** A request that brings the results of the calls that the client was given. */
   const results = ({ stream }: Simulation) => [
     { role: 'user', content: 'Tell me.' },
     {
@@ -318,7 +318,7 @@ describe('calls that were cut', () => {
     expect(await runWithLostCall(store.notes, OWNER, answered)).toBe(RUN);
   });
 
-  /** Text, then a call that is cut; the continuation says these parts instead. */
+  /** Text, then a call that is cut; the continuation has these parts instead. */
   const continued =
     (parts: Plan['parts']) =>
     (attempt: number): Plan =>

@@ -36,7 +36,7 @@ const SALVAGE_AFTER_MS = 100;
 const SALVAGED = { timeout: 15_000, interval: 20 };
 const THREAD = 'thread';
 
-/** No limit on the patience with a store runs out on a busy machine. */
+/** No wait for a store ends early, however busy the machine is. */
 const PATIENCE: Time = { ...systemTime, after: () => () => {} };
 
 type OpenReplica = () => Store | Promise<Store>;
@@ -77,7 +77,7 @@ const contextOf = (store: Store): RunContext => ({
 
 const WIRE_NOTICES = Object.values(WIRES).filter(({ notices }) => notices);
 const CALL = { id: 'call_a', name: 'now', arguments: '{}' };
-/** As the clients of each wire bring the result of {@link CALL}. */
+/** How the clients of each wire bring the result of {@link CALL}. */
 const BRINGING: Partial<Record<WireName, readonly object[]>> = {
   chat_completions: [
     {
@@ -142,7 +142,7 @@ describe.each(Object.keys(deployments))('a call that was lost, left in the %s st
 });
 
 describe.each(Object.keys(deployments))('a partial that is salvaged in the %s store', (name) => {
-  /** Replicas on one store with a run of a thread that lost its replica; and what the thread's requests have told. */
+  /** Replicas that share a store with a run of a thread, whose replica was lost. */
   async function deploy() {
     const openReplica = deployments[name]?.() as OpenReplica;
     const open = async () => {
@@ -159,7 +159,7 @@ describe.each(Object.keys(deployments))('a partial that is salvaged in the %s st
 
     const store = await open();
     const board = new NoticeBoard({ ...contextOf(store), time: PATIENCE });
-    /** A request of the thread, and how it ends. Returns how many notices it had. */
+    /** Sends a request of the thread that ends in `fate`. Returns how many notices it had. */
     const ask = async (fate: Fate = 'told'): Promise<number> => {
       const pending = await board.claim({ owner: OWNER, thread: THREAD, answered: [] });
       await pending?.settle(fate);
@@ -180,7 +180,7 @@ describe.each(Object.keys(deployments))('a partial that is salvaged in the %s st
       expect((await store.read(run, OWNER, 0))?.status).toBe('recovered_from_partial');
     }, SALVAGED);
 
-  /** Has the store fail to seal the run once. Resolves when it has, after `meanwhile`. */
+  /** Makes the store fail once to seal the run. Resolves once it has failed, after `meanwhile`. */
   function failOnce(store: Store, meanwhile: () => Promise<unknown>): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
     vi.spyOn(store, 'finish').mockImplementationOnce(async () => {

@@ -34,7 +34,7 @@ const cases: fc.Arbitrary<Case> = fc
     declared: fc.boolean(),
   })
   .map(({ plan, faults, same_target_retries, randomness, declared, ...options }) => ({
-    // Whatever the dialect, the one provider behind all targets takes what it is sent for a prefill.
+    // The one provider behind all targets continues a prefill, whatever its dialect.
     plan: { ...plan, faults, prefill: 'any', prefilled: 'exact' },
     options: {
       ...options,
@@ -61,7 +61,7 @@ test(`whichever target continues an answer, the invariants hold (${CASES} cases,
   expectShares(outcomes, CASES, { moved: 1 / 10, salvaged: 1 / 20 });
 });
 
-/** How long a target is silent, around what is waited for before another is asked as well. */
+/** Silences around the time after which another target is asked as well. */
 const silences: fc.Arbitrary<Fault> = fc
   .tuple(
     fc.oneof(positions, fc.constant({ event: 0 })),
@@ -102,7 +102,7 @@ test(`one that is asked beside another, too (${CASES} cases, seed ${SEED})`, {
     fc.asyncProperty(hedged, async ({ plan, options }) => {
       const run = await simulate(plan, options);
       assertInvariants(plan, options, run);
-      // Of a whole answer, what may follow its end is still read.
+      // After a complete answer, what may follow its end is still read.
       const isWhole = run.outcome === 'complete' || run.outcome === 'recovered';
       const left = run.requests.filter(({ aborted, over }) => !aborted && !over);
       expect(left.length).toBeLessThanOrEqual(Number(isWhole));
@@ -114,7 +114,7 @@ test(`one that is asked beside another, too (${CASES} cases, seed ${SEED})`, {
   expectShares(counts, CASES, { won: 1 / 10, lost: 1 / 200, failed: 1 / 50 });
 });
 
-/** So far, in this process. */
+/** The totals of this process so far. */
 async function hedges(): Promise<Record<string, number>> {
   const { values } = await METRICS.hedges.get();
   return Object.fromEntries(values.map(({ labels, value }) => [String(labels.outcome), value]));

@@ -12,7 +12,7 @@ const says = (faults: readonly (Fault | null)[] = [], more: Partial<Plan> = {}):
   ...more,
 });
 const always = (fault: Fault): Plan => says(Array.from({ length: 50 }, () => fault));
-/** What providers call their refusals; by default a failure of their own. */
+/** The names that providers give their refusals; the default is a failure of their own. */
 const TYPES: Readonly<Record<number, string>> = {
   400: 'invalid_request_error',
   401: 'authentication_error',
@@ -112,7 +112,7 @@ describe('before the first token', () => {
     ).ask();
     expect(requests).toEqual({ primary: 1, second: 1 });
     expect(elapsed_ms).toBe(6000);
-    // Headers left after five seconds.
+    // The client got its headers after five seconds, so the error is in the body.
     expect(client.body).toMatch(/idle_stall.*no_way_left/);
   });
 

@@ -33,7 +33,7 @@ const pair = (
 ) => new SimulatedRoute({ first: { plan: first }, second: { plan: second } }, sections);
 
 describe('progress', () => {
-  /** Each attempt gets on by a word or two: nothing has to be repeated first. */
+  /** Each attempt advances by a word or two, because nothing has to be repeated first. */
   const exact = (plan: Plan, sections: ConstructorParameters<typeof SimulatedRoute>[1] = {}) =>
     new SimulatedRoute({ only: { plan: { ...plan, prefill: 'vllm' }, dialect: 'vllm' } }, sections);
 
@@ -53,7 +53,7 @@ describe('progress', () => {
 
 describe('a provider that restarts', () => {
   const CUT_IN_TEXT: Fault = { kind: 'reset', at: IN_TEXT };
-  /** It is away from the moment in which it cuts the answer. */
+  /** The provider is away from the time at which it cuts the answer. */
   const restarting = (
     away_ms: number,
     plan: Plan,

@@ -28,7 +28,7 @@ const always = (fault: Fault): Plan => says(Array.from({ length: 50 }, () => fau
 
 const HEDGE = { after_ms: 1000, stall_ms: 800, max_share: 1 } as const;
 
-/** Clocks are those without anything configured: 30 s with another target. */
+/** With the default clocks: 30 s if there is another target. */
 const routeOf = (
   primary: SimulatedTarget['plan'],
   second: SimulatedTarget['plan'] = says(),
@@ -169,7 +169,7 @@ describe('before the first token', () => {
 
 describe('what a hedge has said before it is taken', () => {
   test('is not lost where that is no answer yet', async () => {
-    // The message begins with an event that says nothing, and without it there is none.
+    // A message begins with an event that has no content, but without it there is no message.
     const plan = says([silent(EARLY), silent({ event: 1 }, 29_500)]);
     const { stream, attempts, elapsed_ms } = await simulate(plan, {
       wire: 'messages',
@@ -179,7 +179,7 @@ describe('what a hedge has said before it is taken', () => {
 
     expect(stream).toMatchObject({ text: TEXT, done: true, violations: [] });
     expect(attempts).toHaveLength(2);
-    // The first target has failed at 30 s, before the next one spoke.
+    // The first target failed at 30 s, before the next one had produced anything.
     expect(elapsed_ms).toBe(30_500);
   });
 
@@ -264,7 +264,7 @@ describe('what is allowed', () => {
       hedge: { after_ms: 1000, max_share: 0.1 },
     });
     for (let asked = 0; asked < 40; asked++) expect((await route.ask()).stream.text).toBe(TEXT);
-    // One at once, and one for every ten requests.
+    // One at once, and one more for every ten requests.
     const { lost = 0, denied = 0 } = await outcomes(route);
     expect(lost).toBe(5);
     expect(denied).toBe(35);

@@ -32,7 +32,7 @@ import { SimulatedProvider } from '../../../simulation/simulated-provider.ts';
 import { readStream, type StreamReading } from '../../../simulation/stream-reading.ts';
 import { VirtualTime } from '../../../simulation/virtual-time.ts';
 
-/** What the provider behind an upstream says: its own name as the model, unless it is told otherwise. */
+/** The provider behind an upstream. It reports its own name as the model, unless `model` is set. */
 export interface SimulatedTarget extends Partial<UpstreamConfiguration> {
   readonly plan: Plan | ((request: number) => Plan);
   readonly model?: string;
@@ -40,7 +40,7 @@ export interface SimulatedTarget extends Partial<UpstreamConfiguration> {
   /** See `SimulatedProvider`. */
   readonly piece_bytes?: number;
   readonly piece_ms?: number;
-  /** Nothing listens there from the first of these times to the second, in milliseconds of virtual time. */
+  /** Refuses connections between these two times, in milliseconds of virtual time. */
   readonly away_ms?: readonly [number, number];
 }
 
@@ -48,13 +48,13 @@ export interface Asked {
   readonly outcome: Outcome;
   readonly client: RecordingClient;
   readonly stream: StreamReading;
-  /** How many requests each upstream got on account of it, and which, in order. */
+  /** The requests that the run caused at each upstream, and their order. */
   readonly requests: Readonly<Record<string, number>>;
   readonly order: readonly string[];
   readonly elapsed_ms: number;
 }
 
-/** Parts of the configuration, and of the route. */
+/** Sections of the configuration, and of the route. */
 interface RouteSections {
   readonly recovery?: object;
   readonly breaker?: object;
@@ -62,7 +62,7 @@ interface RouteSections {
   readonly hedge?: Partial<HedgeConfiguration>;
 }
 
-/** What a run is asked for with. */
+/** The parameters of a run. */
 export interface RunOptions {
   readonly client?: RecordingClient;
   readonly gone?: AbortController;
@@ -145,7 +145,6 @@ export class SimulatedRoute implements Transport {
 
   async close(): Promise<void> {}
 
-  /** Begins a run. */
   begin(
     fields: Partial<ChatRequest> = {},
     {
@@ -210,7 +209,7 @@ export class SimulatedRoute implements Transport {
     });
   }
 
-  /** One run from its beginning to its end. */
+  /** Relays a run to its end. */
   ask(fields: Partial<ChatRequest> = {}, options?: Parameters<SimulatedRoute['begin']>[1]): Promise<Asked> {
     return this.time.drive(this.begin(fields, options));
   }
@@ -222,7 +221,7 @@ export class SimulatedRoute implements Transport {
     await this.time.drive(promise);
   }
 
-  /** What of the log has this message. */
+  /** The lines of the log with this message. */
   logged(message: string): readonly LogLine[] {
     return this.log.filter(({ msg }) => msg === message);
   }

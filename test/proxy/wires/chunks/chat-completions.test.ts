@@ -284,7 +284,7 @@ describe('tool calls, in every shape they come in', () => {
     function: { ...(name !== undefined && { name }), ...(text !== undefined && { arguments: text }) },
   });
 
-  /** The calls of a stream of such fragments, one chunk each unless they come together. */
+  /** The calls of a stream with these fragments: one chunk for each, or for each list of them. */
   function callsOf(...chunks: (object | object[])[]) {
     const reader = newReader();
     const transcript = new Transcript();

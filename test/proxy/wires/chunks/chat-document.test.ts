@@ -13,7 +13,7 @@ const chunk = (delta: object, more: object = {}, top: object = {}) => ({
 });
 const end = (finish_reason = 'stop', delta = {}, more = {}) => chunk(delta, { finish_reason, ...more });
 
-/** The message and the rest of the first choice. */
+/** The first choice, with its message apart from the rest. */
 function choiceOf(...chunks: readonly object[]) {
   const document = documentOf(chatWire, [...chunks, '[DONE]']) as
     | { choices: [{ message: Record<string, unknown>; [field: string]: unknown }] }

@@ -3,7 +3,7 @@ import { factsOf } from '../../../../src/proxy/wires/chunks/chat-request.ts';
 import type { ChatRequest, RequestFacts } from '../../../../src/proxy/wires/common/request.ts';
 
 const request: ChatRequest = { model: 'gpt', stream: true, messages: [{ role: 'user', content: 'Hello' }] };
-/** Clients send what they like: these are what the type does not allow, too. */
+/** Clients may send anything, so these fields may be ones that the type forbids. */
 const factsWith = (fields: object): RequestFacts => factsOf({ ...request, ...fields } as ChatRequest);
 
 test('of the simplest request', () => {

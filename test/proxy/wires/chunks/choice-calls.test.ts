@@ -47,7 +47,7 @@ test('a call of a choice is parsed once, and not for every word of any choice', 
   const parse = vi.spyOn(JSON, 'parse');
   try {
     for (let count = 0; count < 100; count++) expect(calls.read(word(0))).toEqual([]);
-    // Once to know that it is an object, and once to see that it is not what its schema asks for.
+    // Once to check that it's an object, and once to find that it violates its schema.
     expect(parse.mock.calls.length).toBeLessThanOrEqual(2);
     expect(calls.read(word(1))).toMatchObject([{ id: 'call_b', arguments: '{"town":"Brest"}' }]);
     expect(calls.read(word(1))).toEqual([]);

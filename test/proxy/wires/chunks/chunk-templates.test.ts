@@ -14,7 +14,7 @@ const said = (text: string) => chunkWith(`{"content":${JSON.stringify(text)}}`);
 
 const fitsTemplate = (event: ChunkReading) => event.kind === 'answer' && event.fitsTemplate === true;
 
-/** What an event means, however it was read. */
+/** The meaning of an event, whichever way it was read. */
 function meaningOf(event: ChunkReading): unknown {
   if (event.kind !== 'answer') return event;
   const { payload, deltas, role, manyChoices } = event;

@@ -12,7 +12,7 @@ const ALL = Object.entries(FIXTURES).map(([name, fixture]) => ({ name, fixture }
 const PREFILLED = ALL.filter(({ fixture }) => fixture.prefill);
 const SIGNED = ALL.filter(({ fixture }) => DIALECTS[fixture.dialect].sign);
 
-/** An event after which enough text was said to tell an answer that continues from one that begins anew. */
+/** An event after which there is enough text to distinguish a continuation from a new answer. */
 const placeOf = ({ parts, accent, model }: Fixture): number => {
   const deltas = deltasOf(parts, {});
   const { finished_after } = accent.tell(
@@ -24,7 +24,7 @@ const placeOf = ({ parts, accent, model }: Fixture): number => {
 };
 const cutAt = (fixture: Fixture): Fault => ({ kind: 'reset', at: { event: placeOf(fixture) } });
 
-/** The text at the end of which the provider was cut. */
+/** The text after which the provider was cut. */
 const partialOf = ({ requests }: Answer): string => {
   const said = requests[1]?.body.messages[1];
   return String(said?.content);

@@ -11,11 +11,11 @@ import { readStream, type StreamReading } from '../../../simulation/stream-readi
 import { mannersOf } from './fixture-plan.ts';
 import type { Fixture } from './fixtures/fixture.ts';
 
-/** What a client asked, was sent, and what became of its request upstream. */
+/** What a client got, and the requests upstream for it. */
 export interface Answer {
   readonly status: number;
   readonly stream: StreamReading;
-  /** Of its `data:` events, `[DONE]` included. */
+  /** Of the `data:` events, including `[DONE]`. */
   readonly payloads: readonly string[];
   readonly requests: readonly Asked[];
 }
@@ -27,7 +27,7 @@ interface Asked {
   readonly body: CompletionRequest & Readonly<Record<string, unknown>>;
 }
 
-/** A replica between a client and a provider that speaks as a fixture says, all of them with sockets of their own. */
+/** A replica between a client and a provider that behaves like a fixture, each with sockets of its own. */
 export class Conversation {
   readonly #fixture: Fixture;
   readonly #provider: Provider;
@@ -41,7 +41,7 @@ export class Conversation {
     provider.respond(({ body }) => this.#plans.get(questionOf(body as CompletionRequest)));
   }
 
-  /** `upstream`: deviations from the upstream's configuration. Closed when the test ends. */
+  /** `upstream`: more of the upstream's configuration. Closed when the test ends. */
   static async begin(
     fixture: Fixture,
     upstream: object = { dialect: fixture.dialect },
@@ -60,7 +60,7 @@ export class Conversation {
     return new Conversation(fixture, provider, api);
   }
 
-  /** `more`: of the request. Every question is asked once. */
+  /** `more`: additional fields of the request. Ask each question only once. */
   async ask(question: string, plan: Partial<Plan> = {}, more: object = {}): Promise<Answer> {
     const { parts } = this.#fixture;
     this.#plans.set(question, { parts, ...mannersOf(this.#fixture), ...plan });
@@ -75,7 +75,7 @@ export class Conversation {
       stream: readStream(body, { reportsAlong: this.#fixture.reportsAlong === true }),
       payloads: [...body.matchAll(/^data: (.*)$/gm)].map(([, payload = '']) => payload),
       requests: this.#provider.requests
-        // What asks for an answer that was kept, or has it ended, is no question.
+        // Requests that resume or stop a kept answer don't ask a question.
         .filter(({ method }) => method === 'POST')
         .map(({ path, body: asked }) => ({ path, body: asked as Asked['body'] }))
         .filter(({ body: asked }) => questionOf(asked) === question),
@@ -94,7 +94,7 @@ export class Conversation {
     };
   }
 
-  /** The payloads that the provider sent in an answer with these names, as a client must get them. */
+  /** The provider's payloads in an answer with this id and time, as a client must get them. */
   expected(question: string, { id, created }: { id: string; created: number }): readonly string[] {
     const { accent, parts, model, forwarded } = this.#fixture;
     const deltas = deltasOf(parts, {});
@@ -104,7 +104,7 @@ export class Conversation {
     return forwarded?.(payloads) ?? payloads;
   }
 
-  /** How many events the provider sends up to the one that finishes, that one left out. */
+  /** The number of events that the provider sends before the finish reason. */
   get places(): number {
     const { accent, parts, model } = this.#fixture;
     const said = { deltas: deltasOf(parts, {}), finish: 'stop' };
@@ -112,7 +112,7 @@ export class Conversation {
   }
 }
 
-/** The answer is that of an uncut stream, in everything that an application can see. */
+/** Expects the answer to be that of an uncut stream in everything that an application can see. */
 export function expectWhole({ status, stream, payloads }: Answer, { parts }: Fixture): void {
   const said = (pick: (part: Fixture['parts'][number]) => string) => parts.map(pick).join('');
   expect(status).toBe(200);

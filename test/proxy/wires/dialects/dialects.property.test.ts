@@ -11,7 +11,7 @@ const CHAT_CASES = caseShare(16);
 const COMPLETION_CASES = caseShare(50);
 const ALL = Object.entries(FIXTURES).map(([name, fixture]) => ({ name, fixture }));
 
-/** Of a provider that signs its calls, all calls that reach the client are signed. */
+/** If a provider signs its calls, all calls that reach the client are signed. */
 const isSigned = (fixture: Fixture) => (run: Simulation) => {
   const { signed, toolCalls } = run.stream;
   if (fixture.signsCalls) for (const { id } of toolCalls) expect(signed).toContain(id);

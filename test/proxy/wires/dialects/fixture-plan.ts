@@ -7,7 +7,7 @@ import type { Fixture } from './fixtures/fixture.ts';
 
 const CHAT_COMPLETIONS = '/v1/chat/completions';
 
-/** What the provider of a fixture does whatever it says, for plans to be laid over. */
+/** How the provider of a fixture behaves, whatever it says; the base of a plan. */
 export function mannersOf(fixture: Fixture): Omit<Plan, 'parts'> {
   const manner = mannerOf(DIALECTS[fixture.dialect], String(fixture.model ?? ''));
   const { accent, id, continuation, tool_shape, finish, dialect } = fixture;
@@ -23,10 +23,10 @@ export function mannersOf(fixture: Fixture): Omit<Plan, 'parts'> {
   };
 }
 
-/** A provider continues in its own way what it was asked for, and takes everything else for a closed turn. */
+/** A provider accepts a prefill only in its own form, and treats everything else as a closed turn. */
 function isPrefill({ prefill }: Fixture, request: CompletionRequest, path: string): boolean {
   if (!prefill || path !== (prefill.path ?? CHAT_COMPLETIONS)) return false;
-  // What the answer was reasoned before it was cut is no matter of form.
+  // The reasoning before the cut isn't part of the form.
   const { reasoning_content: _, ...fields } = prefill.fields ?? {};
   const has = (value: object | undefined, wanted: object) =>
     isDeepStrictEqual({ ...value, ...wanted }, { ...value });

@@ -1,7 +1,7 @@
 import { DIALECT_NAMES, type DialectName } from '../../../../src/config/dialect-names.ts';
 import type { Fixture } from './fixtures/fixture.ts';
 
-/** One for each dialect, in the file of its name. */
+/** One per dialect, in the file of the same name. */
 export const FIXTURES = Object.fromEntries(
   await Promise.all(
     DIALECT_NAMES.map(async (name) => {

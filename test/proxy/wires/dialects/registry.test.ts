@@ -16,14 +16,14 @@ test('the configuration knows every dialect, in the order of the alphabet', () =
 interface Row {
   readonly prefill: Prefill;
   readonly tools?: boolean;
-  /** Default false. */
+  /** By default, false. */
   readonly echoes?: boolean | undefined;
   readonly continuesReasoning?: boolean;
   readonly fields?: object;
   readonly parameters?: object;
 }
 
-/** What a dialect says decides whether an answer may be continued; a wrong one restarts answers in the middle. */
+/** The claims of a dialect decide whether an answer is continued; with a wrong one, answers restart in the middle. */
 test.each<[keyof typeof DIALECTS, string, Row]>([
   ['openai', 'gpt-5', { prefill: false }],
   ['azure', 'gpt-5', { prefill: false }],

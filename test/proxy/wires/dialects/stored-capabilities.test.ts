@@ -20,7 +20,7 @@ const OWNER = replicasOf('s'.repeat(32));
 const UPSTREAMS = { local: { base_url: 'http://llm.internal:8000/v1' } } as const;
 const VLLM = { events: [{ system_fingerprint: 'vllm-0.24.0' }], headers: {} };
 
-/** Makes a deployment of its own for every test, whose stores are opened one by one. */
+/** Each makes a new deployment for a test, which opens its stores one by one. */
 const deployments: Record<string, () => () => Store | Promise<Store>> = {
   memory: () => {
     const runs = new MemoryRuns();
@@ -48,7 +48,7 @@ interface Setting {
   readonly time?: Time;
 }
 
-/** What a process knows that has these notes; `said` is what it has logged. */
+/** The knowledge of a process with these notes. `said`: what it has logged. */
 function processWith(
   notes: Notes,
   { upstreams = UPSTREAMS, owner = OWNER, time = systemTime }: Setting = {},
@@ -67,7 +67,7 @@ describe.each(Object.keys(deployments))('what was learnt, in the %s store', (nam
     for (let index = 0; index < count; index++) {
       const store = await openStore();
       stores.push(store);
-      // One that is only just being opened may not answer in time.
+      // A store that is still opening may not answer in time.
       await store.notes.get(OWNER, { kind: 'capabilities', name: '' });
     }
     onTestFinished(async () => {
@@ -120,7 +120,7 @@ describe.each(Object.keys(deployments))('what was learnt, in the %s store', (nam
   });
 });
 
-/** Notes of a memory store, with what is asked of them. */
+/** The notes of a memory store, and a record of what was asked of them. */
 function observed(time: Time = systemTime) {
   const notes = new MemoryStore({ time, ttl_ms: TTL_MS, runs: new MemoryRuns() }).notes;
   const [put, got] = [vi.spyOn(notes, 'put'), vi.spyOn(notes, 'get')];
@@ -203,7 +203,7 @@ describe('what is stored', () => {
     for (let model = 0; model < 1500; model++) capabilities.rememberPrefill('local', `m${model}`, 'exact');
     await settled();
     expect(put).toHaveBeenCalledTimes(1000);
-    // Of one that is stored already there may be news.
+    // A stored model may have changed.
     capabilities.rememberPrefill('local', 'm7', 'new_turn');
     await settled();
     expect(put).toHaveBeenCalledTimes(1001);

@@ -34,7 +34,7 @@ const CALL: readonly Delta[] = [
   { kind: 'tool_close', index: 0, proof: 3 },
 ];
 
-/** The answer as another replica continues it, and what it sends. */
+/** The answer as another replica continues it, and the events that this replica sends. */
 function restored(events: readonly JournalEvent[], tail: readonly string[] = [], live = false) {
   const run: StoredRun = {
     status: 'running',
