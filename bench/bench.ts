@@ -35,7 +35,7 @@ function optionsOrUsage(): Options | undefined {
 }
 
 async function main(options: Options): Promise<void> {
-  const { starts, gateways, skipped } = chooseTargets(options.stores);
+  const { starts, gateways, skipped } = chooseTargets(options);
   for (const [name, reason] of skipped) console.log(`skipped ${name}: ${reason}`);
   const directory = mkdtempSync(join(tmpdir(), 'holdfast-bench-'));
   const started: { stop(): Promise<void> }[] = [];
@@ -119,7 +119,10 @@ async function measureRow(
   }
 }
 
-/** Runs the targets in turn (A B C D A B C D …), so that noise on the machine affects them all alike. */
+/**
+ * Runs the targets in turn, so that noise on the machine affects them all alike, and in the reverse order in every
+ * second round (A B C D D C B A …), so that no target has the better place.
+ */
 async function alternate(
   bench: Bench,
   targets: readonly Target[],
@@ -128,7 +131,7 @@ async function alternate(
 ): Promise<Rounds> {
   const figures: Record<string, Figures[]> = {};
   for (let round = 1; round <= rounds; round += 1) {
-    for (const target of targets) {
+    for (const target of round % 2 === 1 ? targets : targets.toReversed()) {
       const measured = await scenario.measure(bench, target);
       figures[target.name] = [...(figures[target.name] ?? []), measured];
       const cpu = measured.cpu_us_per_event?.toFixed(1) ?? '–';

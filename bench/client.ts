@@ -19,6 +19,7 @@ let streams = 0;
 let unopened = 0;
 let unfinished = 0;
 let finishOrdered = false;
+let questions = 0;
 
 const say = (answer: ClientAnswer) => process.send?.(answer);
 
@@ -44,7 +45,6 @@ function openAll(order: OpenOrder): void {
 function openOne(order: OpenOrder, index: number): void {
   const { interval_us, arrival_step_us, events } = order;
   const phase_us = Math.floor((index * interval_us) / order.connections / arrival_step_us) * arrival_step_us;
-  const request = requestBytes({ interval_us, phase_us, events }, order.headers);
   let requested_us = 0;
   let received_us = 0;
   let isOpened = false;
@@ -67,6 +67,7 @@ function openOne(order: OpenOrder, index: number): void {
   const ask = () => {
     streams += 1;
     answer = new AnswerCheck(events, noteContent);
+    const request = requestBytes({ interval_us, phase_us, events, question: questions++ }, order.headers);
     requested_us = micros();
     socket.write(request);
   };

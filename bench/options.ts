@@ -18,6 +18,7 @@ options
   --store STORE           of Holdfast: file, memory, redis (a server of its own) or redis://…, with ,write_ahead at the end
                           for that durability; again to measure several side by side, budgets being about the first
                           (default: file, and memory beside it)
+  --before CLONE          also the build in this clone, with the first store: what a change costs, within one run
   --rounds N              rounds over all targets (default 3, with --full 5)
   --window-seconds N      measured time per round and target (default 3, with --full 10)
   --streams N             of spread and bursts (default 200)
@@ -30,6 +31,8 @@ options
 export interface Options {
   readonly rows: readonly Row[];
   readonly stores: readonly string[];
+  /** Folder of a clone with the build to compare with. */
+  readonly before: string | undefined;
   readonly rounds: number;
   readonly window_ms: number;
   readonly streams: number;
@@ -46,6 +49,7 @@ export function readOptions(words: string[]): Options {
     allowPositionals: true,
     options: {
       store: { type: 'string', multiple: true, default: ['file', 'memory'] },
+      before: { type: 'string' },
       rounds: { type: 'string' },
       'window-seconds': { type: 'string' },
       streams: { type: 'string', default: '200' },
@@ -64,6 +68,7 @@ export function readOptions(words: string[]): Options {
   return {
     rows,
     stores: values.store,
+    before: values.before,
     rounds: positive('--rounds', values.rounds ?? (full ? '5' : '3')),
     window_ms: positive('--window-seconds', values['window-seconds'] ?? (full ? '10' : '3')) * 1000,
     streams: positive('--streams', values.streams),

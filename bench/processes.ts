@@ -1,6 +1,6 @@
 import { type ChildProcess, fork, type StdioOptions, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { closeSync, openSync, readFileSync } from 'node:fs';
+import { closeSync, openSync, readdirSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 
 // Fixed at 100 on every Linux architecture, whatever the kernel's own tick rate.
@@ -96,10 +96,15 @@ export async function untilHttpOk(url: string, program: Running, patience_ms = 1
 
 /** CPU time in milliseconds (user and system) of a process, its threads and its children. */
 export function cpuMilliseconds(pid: number): number {
-  // The command name, in parentheses, may contain spaces: numbered fields start after it, at field 3.
-  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1)?.split(' ') ?? [];
-  const own_ms = ((Number(fields[11]) + Number(fields[12])) * 1000) / TICKS_PER_SECOND;
+  const threads = readdirSync(`/proc/${pid}/task`);
+  const own_ms = threads.reduce((sum, thread) => sum + threadMilliseconds(pid, thread), 0);
   return children(pid).reduce((sum, child) => sum + cpuMilliseconds(child), own_ms);
+}
+
+/** The scheduler's own account is exact; the counters in `stat` have a resolution of 10 ms. */
+function threadMilliseconds(pid: number, thread: string): number {
+  const [nanoseconds] = readFileSync(`/proc/${pid}/task/${thread}/schedstat`, 'utf8').split(' ');
+  return Number(nanoseconds) / 1e6;
 }
 
 /** Resident memory in bytes of a process and its children. */

@@ -3,6 +3,7 @@ import { headroom } from './headroom.ts';
 import { type Results, type ScenarioResult, type Summary, summarise } from './results.ts';
 import type { StreamingRow } from './scenarios.ts';
 import { type Spread, spread } from './statistics.ts';
+import { BEFORE } from './targets.ts';
 
 interface Column {
   readonly heading: string;
@@ -62,6 +63,7 @@ const PACED: readonly Column[] = [
   cpuOf('pipe'),
   cpuOf('nginx'),
   cpuOf('holdfast-memory', 'memory store'),
+  cpuOf(BEFORE),
   { heading: 'stored/delivered', cell: (summary) => range(summary.stored_per_delivered, 2) },
   ...(['p50', 'p99', 'p999'] as const).map((quantile) => ({
     heading: `added latency ${quantile} µs`,
@@ -74,18 +76,18 @@ const PACED: readonly Column[] = [
 const COLUMNS: Readonly<Record<StreamingRow, readonly Column[]>> = {
   short: [
     { heading: 'streams/s', cell: (summary) => range(summary.streams_per_s, 0) },
-    ...[cpuPerStream, cpuOf('pipe'), cpuOf('nginx'), ...firstToken, ...busy],
+    ...[cpuPerStream, cpuOf('pipe'), cpuOf('nginx'), cpuOf(BEFORE), ...firstToken, ...busy],
   ],
   starts: [
     ...firstToken,
     { heading: 'p99 of pipe', cell: (summary) => range(summary.first_token_ratio.pipe, 2) },
-    ...[cpuPerStream, cpuOf('pipe'), ...busy],
+    ...[cpuPerStream, cpuOf('pipe'), cpuOf(BEFORE), ...busy],
   ],
   spread: PACED,
   bursts: PACED,
   saturation: [
     { heading: 'events/s', cell: (summary) => range(summary.events_per_s, 0) },
-    ...[cpuPerEvent, cpuOf('pipe'), cpuOf('nginx'), ...busy],
+    ...[cpuPerEvent, cpuOf('pipe'), cpuOf('nginx'), cpuOf(BEFORE), ...busy],
   ],
 };
 

@@ -3,6 +3,7 @@ import type { Figures } from './figures.ts';
 import type { MemoryFigures } from './rows/memory.ts';
 import type { StreamingRow } from './scenarios.ts';
 import { type Spread, spread } from './statistics.ts';
+import { BEFORE } from './targets.ts';
 
 /** Figures of each round, keyed by target name. */
 export type Rounds = Readonly<Record<string, readonly Figures[]>>;
@@ -45,7 +46,7 @@ export interface Summary {
 }
 
 /** Holdfast with the memory store, which costs next to nothing, shows what another store adds. */
-const BASELINES = ['pipe', 'nginx', 'holdfast-memory'];
+const BASELINES = ['pipe', 'nginx', 'holdfast-memory', BEFORE];
 
 export function summarise(rounds: Rounds, name: string): Summary {
   const own = rounds[name] ?? [];

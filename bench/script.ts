@@ -5,6 +5,11 @@ export interface Script {
   /** Offset of this stream's events within the interval, so that streams aren't in step. */
   readonly phase_us: number;
   readonly events: number;
+  /**
+   * Distinguishes the requests of a benchmark. A proxy that recognises repeated requests would do more work for
+   * identical ones, which different users hardly ever send.
+   */
+  readonly question: number;
 }
 
 export const FIRST_CONTENT = 'w';

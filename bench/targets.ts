@@ -1,12 +1,16 @@
 import { existsSync } from 'node:fs';
 import { findProgram } from './find-program.ts';
-import { CLI_PATH, startHoldfast } from './proxies/holdfast.ts';
+import type { Options } from './options.ts';
+import { CLI_PATH, cliOf, startHoldfast } from './proxies/holdfast.ts';
 import { startLitellm } from './proxies/litellm.ts';
 import { findNginx, startNginx } from './proxies/nginx.ts';
 import { startPipe } from './proxies/pipe.ts';
 import { PORTKEY_VARIABLE, portkeyTarget } from './proxies/portkey.ts';
 import { findRedis } from './redis.ts';
 import type { StartTarget } from './target.ts';
+
+/** The target that `--before` names. */
+export const BEFORE = 'before';
 
 export interface Targets {
   /** Targets to compare, in order, keyed by name. */
@@ -17,8 +21,8 @@ export interface Targets {
   readonly skipped: ReadonlyMap<string, string>;
 }
 
-/** `stores` are in the form that `startHoldfast` accepts. */
-export function chooseTargets(stores: readonly string[]): Targets {
+/** `stores` are in the form that `startHoldfast` accepts. `before`: see {@link Options}. */
+export function chooseTargets({ stores, before }: Pick<Options, 'stores' | 'before'>): Targets {
   const skipped = new Map<string, string>();
   const starts = new Map<string, StartTarget>([
     ['direct', (port) => Promise.resolve({ name: 'direct', port, stop: () => Promise.resolve() })],
@@ -33,6 +37,13 @@ export function chooseTargets(stores: readonly string[]): Targets {
     else if (store.startsWith('redis') && !store.includes(':') && findRedis() === undefined) {
       skipped.set(name, 'redis-server is not installed');
     } else starts.set(name, (port, directory) => startHoldfast(name, store, port, directory));
+  }
+
+  const [first] = stores;
+  if (before !== undefined && first !== undefined) {
+    const cli = cliOf(before);
+    if (!existsSync(cli)) throw new Error(`--before: ${cli} is missing: build the version in that clone`);
+    starts.set(BEFORE, (port, directory) => startHoldfast(BEFORE, first, port, directory, cli));
   }
 
   const gateways = new Map<string, StartTarget>();

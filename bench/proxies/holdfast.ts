@@ -1,27 +1,32 @@
 import { randomUUID } from 'node:crypto';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { freePort, startProgram, untilHttpOk } from '../processes.ts';
 import { findRedis, type Redis, startRedis } from '../redis.ts';
 import type { Target } from '../target.ts';
 
-export const CLI_PATH = join(import.meta.dirname, '../../dist/cli.js');
+const CLI = 'dist/cli.js';
+export const CLI_PATH = join(import.meta.dirname, '../..', CLI);
+
+/** The command-line program of the build in another clone. */
+export const cliOf = (clone: string): string => resolve(clone, CLI);
 
 /**
  * Starts Holdfast as a new user would: no Node flags, default configuration. `spec` is a store as the command line
  * accepts it; a bare `file` gets its own folder and a bare `redis` its own server. A trailing `,write_ahead` selects
- * that durability.
+ * that durability. `cli`: the program of the build to start.
  */
 export async function startHoldfast(
   name: string,
   spec: string,
   upstream_port: number,
   directory: string,
+  cli: string = CLI_PATH,
 ): Promise<Target> {
   const [store = spec, durability] = spec.split(',');
   const redis = store === 'redis' ? await startOwnRedis(directory) : undefined;
   const [port, admin_port] = [await freePort(), await freePort()];
   const words = [
-    ...[CLI_PATH, 'serve', '--port', String(port), '--admin-port', String(admin_port)],
+    ...[cli, 'serve', '--port', String(port), '--admin-port', String(admin_port)],
     ...['--upstream', `http://127.0.0.1:${upstream_port}/v1`],
     ...['--store', redis?.url ?? (store === 'file' ? `file:${join(directory, 'store')}` : store)],
   ];

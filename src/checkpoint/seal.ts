@@ -8,6 +8,7 @@ import {
   randomBytes,
   timingSafeEqual,
 } from 'node:crypto';
+import { KeyedHash } from '../lib/keyed-hash.ts';
 import type { Owner, RunId } from './store.ts';
 
 /*
@@ -90,6 +91,16 @@ export const epochSeal = (
   epoch: number,
   strict: boolean = true,
 ): Seal | undefined => (strict ? seal?.strict() : seal)?.for(run).within(`${owner} ${epoch}`);
+
+const hashes = new WeakMap<KeyObject, KeyedHash>();
+
+function keyedHash(key: KeyObject): KeyedHash {
+  const known = hashes.get(key);
+  if (known) return known;
+  const made = new KeyedHash(key);
+  hashes.set(key, made);
+  return made;
+}
 
 function deriveKey(secret: string, purpose: string): SealingKey {
   const derive = (info: string, bytes: number) => Buffer.from(hkdfSync('sha256', secret, '', info, bytes));
@@ -191,9 +202,8 @@ class KeyRing implements Seal {
    * texts without any, so they never equal a proof.
    */
   #proof({ key }: SealingKey, text: string, place: string): string {
-    return createHmac('sha256', key)
-      .update(`${this.#subject}\n${this.#placed(place)}\n${text}`)
-      .digest('base64url')
+    return keyedHash(key)
+      .digest(`${this.#subject}\n${this.#placed(place)}\n${text}`)
       .slice(0, PROOF_DIGITS);
   }
 
