@@ -12,9 +12,9 @@ const NAME_AND_PORT = /^([\w.-]+|\[[\da-f:.]+\])(:\d+)?$/i;
 export function isTrustedHost(header: string | undefined, names: readonly string[]): boolean {
   // Browsers always send one.
   if (header === undefined) return true;
-  if (!NAME_AND_PORT.test(header) || !URL.canParse(`http://${header}`)) return false;
-  const { hostname } = new URL(`http://${header}`);
-  const name = hostname.replace(/\.$/, '');
+  const url = NAME_AND_PORT.test(header) ? URL.parse(`http://${header}`) : null;
+  if (!url) return false;
+  const name = url.hostname.replace(/\.$/, '');
   return (
     isIPv4(name) ||
     name.startsWith('[') ||
@@ -25,8 +25,7 @@ export function isTrustedHost(header: string | undefined, names: readonly string
 
 /** A listening address in URL notation: `[::1]`, `localhost`. */
 export function hostnameOf(address: string): string {
-  const url = `http://${isIPv6(address) ? `[${address}]` : address}`;
-  return URL.canParse(url) ? new URL(url).hostname : address;
+  return URL.parse(`http://${isIPv6(address) ? `[${address}]` : address}`)?.hostname ?? address;
 }
 
 const LOOPBACK = /^(localhost|127(\.\d+){3}|\[::1\])$/;

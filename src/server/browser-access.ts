@@ -1,8 +1,11 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Configuration } from '../config/configuration.ts';
+import { remember } from '../lib/bounded-map.ts';
 import { apiError } from '../lib/errors.ts';
 import { hostnameOf, isLoopback, isTrustedHost } from '../lib/host-name.ts';
 
+/** How many host names are cached. Clients use one or two. */
+const HOSTS_MAX = 100;
 /** The longest time that Chromium caches a preflight response. */
 const PREFLIGHT_MAX_S = 7200;
 const METHODS = 'GET, POST, PUT, PATCH, DELETE';
@@ -20,6 +23,8 @@ export class BrowserAccess {
   readonly #names: readonly string[];
   /** Other machines can't reach the port, so a public host name is one that a page has pointed here. */
   readonly #isLoopback: boolean;
+  /** Values of `Host` that were already found to be trusted. */
+  readonly #trusted = new Map<string, true>();
 
   constructor({ host, cors_origins }: Configuration['listen']) {
     this.#origins = new Set(cors_origins);
@@ -32,8 +37,7 @@ export class BrowserAccess {
    * `host_not_allowed` and `origin_not_allowed`.
    */
   admit({ host, origin, 'sec-fetch-site': site }: IncomingHttpHeaders): Headers | undefined {
-    const isTrusted = () => isTrustedHost(host, this.#names);
-    if (this.#isLoopback && !isTrusted())
+    if (this.#isLoopback && !this.#isTrusted(host))
       throw apiError('host_not_allowed', { host: host ?? '', remedy: 'its origin to listen.cors_origins' });
     if (origin === undefined) {
       // Requests for images, scripts and links have no `Origin` header.
@@ -44,7 +48,7 @@ export class BrowserAccess {
     if (this.#origins.has(origin))
       return { 'access-control-allow-origin': origin, 'access-control-expose-headers': '*', vary: 'origin' };
     const isOwn = URL.canParse(origin) && new URL(origin).host === host?.toLowerCase();
-    if (isOwn && isTrusted()) return undefined;
+    if (isOwn && this.#isTrusted(host)) return undefined;
     throw apiError('origin_not_allowed', { origin });
   }
 
@@ -59,5 +63,12 @@ export class BrowserAccess {
       ...(isPrivate && { 'access-control-allow-private-network': 'true' }),
       'access-control-max-age': String(PREFLIGHT_MAX_S),
     };
+  }
+
+  #isTrusted(host: string | undefined): boolean {
+    if (host !== undefined && this.#trusted.has(host)) return true;
+    const isTrusted = isTrustedHost(host, this.#names);
+    if (isTrusted && host !== undefined) remember(this.#trusted, host, true, HOSTS_MAX);
+    return isTrusted;
   }
 }

@@ -8,6 +8,7 @@ export const TASK_DEADLINE_MS_MAX = 31_622_400_000;
 export const STEPS_TOTAL_MAX = 1_000_000;
 export const BUDGET_TOKENS_MAX = 1_000_000_000_000;
 
+const TASK = 'Holdfast-Task';
 const DEADLINE = 'Holdfast-Task-Deadline-Ms';
 const STEPS_TOTAL = 'Holdfast-Task-Steps-Total';
 const BUDGET = 'Holdfast-Task-Budget-Tokens';
@@ -15,21 +16,24 @@ const SESSION = 'Holdfast-Task-Session';
 const STEP = 'Holdfast-Task-Step';
 const PARENT = 'Holdfast-Parent-Task';
 /** Headers that are only valid next to `Holdfast-Task`. */
-const BESIDE_TASK = [SESSION, STEP, PARENT, STEPS_TOTAL, DEADLINE, BUDGET];
+const BESIDE_TASK = [SESSION, STEP, PARENT, STEPS_TOTAL, DEADLINE, BUDGET].map((header) => ({
+  header,
+  name: header.toLowerCase(),
+}));
 
 /** The task named in a request's headers. Throws `invalid_field`. */
 export function taskOptions(headers: IncomingHttpHeaders): TaskSession | undefined {
-  const task = named('Holdfast-Task', headers);
+  const task = named(TASK, headers);
   if (task === undefined) {
-    const stray = BESIDE_TASK.find((header) => single(headers[header.toLowerCase()]) !== undefined);
-    if (stray !== undefined) throw invalid(stray, 'beside Holdfast-Task');
+    const stray = BESIDE_TASK.find(({ name }) => single(headers[name]) !== undefined);
+    if (stray !== undefined) throw invalid(stray.header, `beside ${TASK}`);
     return undefined;
   }
   const session = named(SESSION, headers);
   const step = named(STEP, headers);
   const parent = named(PARENT, headers);
   const terms = termsOf(headers);
-  if (parent === task) throw invalid(PARENT, 'another task than Holdfast-Task');
+  if (parent === task) throw invalid(PARENT, `another task than ${TASK}`);
   return {
     task,
     ...(session !== undefined && { session }),

@@ -58,11 +58,10 @@ export class EventDecoder {
   /** A JSON document at the very end, outside any event, where some providers put an error. */
   get residue(): string {
     const text = this.#tail.trimEnd();
-    const lastBlankLine = Math.max(
-      text.lastIndexOf('\n\n'),
-      text.lastIndexOf('\r\n\r\n'),
-      text.lastIndexOf('\r\r'),
-    );
+    // Nearly all bodies have no carriage return, and a search that finds nothing reads the whole text.
+    const lastBlankLine = text.includes('\r')
+      ? Math.max(text.lastIndexOf('\n\n'), text.lastIndexOf('\r\n\r\n'), text.lastIndexOf('\r\r'))
+      : text.lastIndexOf('\n\n');
     const block = text.slice(lastBlankLine + 1).trim();
     return /^[{[]/.test(block) ? block : '';
   }
