@@ -570,6 +570,17 @@ describe.each(Object.keys(deployments))('the %s store', (name) => {
       }
     });
 
+    test('is found by its own read among many at once', async () => {
+      const [store, peer] = (await openReplicas(2)) as [Store, Store];
+      const keys = Array.from({ length: 250 }, (_, i): NoteKey => ({ kind: 'step', name: `at once ${i}` }));
+      const isThere = (i: number) => i % 3 !== 0;
+      await Promise.all(
+        keys.map((key, i) => isThere(i) && store.notes.put(OWNER, key, `note ${i}`, NOTE_TTL_MS)),
+      );
+      const read = await Promise.all(keys.map((key) => peer.notes.get(OWNER, key)));
+      expect(read).toEqual(keys.map((_, i) => (isThere(i) ? `note ${i}` : undefined)));
+    });
+
     test('that many claim at once is the same for all of them', async () => {
       const stores = await openReplicas(3);
       for (let round = 0; round < 20; round++) {

@@ -3,6 +3,7 @@ import type { NoteKey, Notes } from '../notes.ts';
 import type { Seal } from '../seal.ts';
 import type { Owner } from '../store.ts';
 import type { RedisConnection } from './connection.ts';
+import { GatheredReads } from './gathered-reads.ts';
 import { noteKey } from './keys.ts';
 
 export interface RedisNotesOptions {
@@ -15,11 +16,13 @@ export class RedisNotes implements Notes {
   readonly #connection: RedisConnection;
   readonly #seal: Seal | undefined;
   readonly #reader: NoteReader;
+  readonly #reads: GatheredReads;
 
   constructor({ connection, seal, reader }: RedisNotesOptions) {
     this.#connection = connection;
     this.#seal = seal;
     this.#reader = reader;
+    this.#reads = new GatheredReads(connection);
   }
 
   async put(owner: Owner, key: NoteKey, value: string, ttl_ms: number): Promise<void> {
@@ -45,7 +48,7 @@ export class RedisNotes implements Notes {
 
   async get(owner: Owner, key: NoteKey): Promise<string | undefined> {
     const digest = digestOfNote(owner, key);
-    return this.#read(digest, key, await this.#connection.ask((client) => client.get(noteKey(digest))));
+    return this.#read(digest, key, await this.#reads.get(noteKey(digest)));
   }
 
   async extend(owner: Owner, key: NoteKey, ttl_ms: number): Promise<void> {

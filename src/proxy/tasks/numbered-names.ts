@@ -121,13 +121,14 @@ export class NumberedNames {
     known: number,
     numberFor: (next: number, turn: number) => Promise<number>,
   ): Promise<number | undefined> {
-    return this.#queued(list, async () => {
-      let last = Math.max(known, this.seen(list) ?? 0);
+    const key = keyOf(list);
+    return this.#queued(key, async () => {
+      let last = Math.max(known, this.#last.get(key) ?? 0);
       for (let turn = 0; turn < TURNS_MAX; turn++) {
         const number = await numberFor(last + 1, turn);
         if (number > this.#numbers_max) return undefined;
         const holder = await this.#notes.claim(list.owner, this.#note(list, number), name, this.#ttl_ms);
-        if (number > (this.seen(list) ?? 0)) remember(this.#last, keyOf(list), number, LISTS_MAX);
+        if (number > (this.#last.get(key) ?? 0)) remember(this.#last, key, number, LISTS_MAX);
         if (holder === name) return number;
         last = await this.lastOf(list, number);
       }
@@ -135,8 +136,8 @@ export class NumberedNames {
     });
   }
 
-  async #queued<Result>(list: NumberedList, work: () => Promise<Result>): Promise<Result> {
-    const key = keyOf(list);
+  /** `key`: of the list. */
+  async #queued<Result>(key: string, work: () => Promise<Result>): Promise<Result> {
     const before = this.#queues.get(key);
     const working = (async () => {
       await before?.catch(() => {});

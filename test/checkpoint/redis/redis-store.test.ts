@@ -74,6 +74,38 @@ function describeStore(path: string): void {
     expect(await server.admin.keys('*{run_*')).toEqual([logOf(lease.run)]);
   });
 
+  test('reads all notes of one turn with one command, and a hundred at most', async () => {
+    const { store } = await open();
+    const calls = async () =>
+      Number(/^cmdstat_mget:calls=(\d+)/m.exec(await server.admin.info('commandstats'))?.[1] ?? 0);
+    const read = (count: number) =>
+      Promise.all(
+        Array.from({ length: count }, (_, i) => store.notes.get(OWNER, { kind: 'step', name: `${i}` })),
+      );
+    for (const [count, commands] of [
+      [1, 1],
+      [2, 1],
+      [100, 1],
+      [101, 2],
+    ] as const) {
+      const before = await calls();
+      await read(count);
+      expect((await calls()) - before).toBe(commands);
+    }
+  });
+
+  test('rejects all reads of a turn if Redis does not answer', async () => {
+    const { store } = await open({ command_ms: 500 });
+    const reads = (kind: 'step' | 'task') => store.notes.get(OWNER, { kind, name: 'a' });
+    server.pause();
+    try {
+      const outcomes = await Promise.allSettled([reads('step'), reads('task')]);
+      expect(outcomes.map(({ status }) => status)).toEqual(['rejected', 'rejected']);
+    } finally {
+      server.resume();
+    }
+  });
+
   describe('leaves it to Redis to refuse', () => {
     const SMALLER = /ID specified in XADD is equal or smaller/;
 
