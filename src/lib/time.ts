@@ -46,14 +46,23 @@ export function inTime<Result>(
   time: Time,
   limit_ms: number,
 ): Promise<Result | undefined> {
-  const { promise, resolve, reject } = Promise.withResolvers<Result | undefined>();
-  let slices = SLICES;
-  let cancelTimer = () => {};
-  const wait = () => {
-    if (slices-- === 0) resolve(undefined);
-    else cancelTimer = time.after(limit_ms / SLICES, wait);
-  };
-  wait();
-  work.then(resolve, reject).finally(() => cancelTimer());
-  return promise;
+  return new Promise((resolve, reject) => {
+    let slices = SLICES;
+    let cancelTimer = () => {};
+    const wait = () => {
+      if (slices-- === 0) resolve(undefined);
+      else cancelTimer = time.after(limit_ms / SLICES, wait);
+    };
+    wait();
+    work.then(
+      (result) => {
+        cancelTimer();
+        resolve(result);
+      },
+      (error: unknown) => {
+        cancelTimer();
+        reject(error);
+      },
+    );
+  });
 }

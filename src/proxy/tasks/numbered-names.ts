@@ -61,7 +61,7 @@ export class NumberedNames {
    * assigned number, or 0; speeds up a replica that hasn't seen the list recently.
    */
   add(list: NumberedList, name: string, known: number): Promise<number | undefined> {
-    return this.claimed(list, name, known, async (next) => next);
+    return this.claimed(list, name, known, (next) => next);
   }
 
   /** The name's last number. Reads all names above it. `known`: as in {@link add}. */
@@ -119,7 +119,7 @@ export class NumberedNames {
     list: NumberedList,
     name: string,
     known: number,
-    numberFor: (next: number, turn: number) => Promise<number>,
+    numberFor: (next: number, turn: number) => number | Promise<number>,
   ): Promise<number | undefined> {
     const key = keyOf(list);
     return this.#queued(key, async () => {
@@ -139,10 +139,7 @@ export class NumberedNames {
   /** `key`: of the list. */
   async #queued<Result>(key: string, work: () => Promise<Result>): Promise<Result> {
     const before = this.#queues.get(key);
-    const working = (async () => {
-      await before?.catch(() => {});
-      return work();
-    })();
+    const working = before !== undefined ? before.catch(() => {}).then(work) : work();
     this.#queues.set(key, working);
     try {
       return await working;
