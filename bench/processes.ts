@@ -94,17 +94,20 @@ export async function untilHttpOk(url: string, program: Running, patience_ms = 1
   }
 }
 
-/** CPU time in milliseconds (user and system) of a process, its threads and its children. */
+/** CPU time in milliseconds (user and system) of a process, its threads and its children, in steps of 10 ms. */
 export function cpuMilliseconds(pid: number): number {
-  const threads = readdirSync(`/proc/${pid}/task`);
-  const own_ms = threads.reduce((sum, thread) => sum + threadMilliseconds(pid, thread), 0);
+  // The command name, in parentheses, may contain spaces: numbered fields start after it, at field 3.
+  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1)?.split(' ') ?? [];
+  const own_ms = ((Number(fields[11]) + Number(fields[12])) * 1000) / TICKS_PER_SECOND;
   return children(pid).reduce((sum, child) => sum + cpuMilliseconds(child), own_ms);
 }
 
-/** The scheduler's own account is exact; the counters in `stat` have a resolution of 10 ms. */
-function threadMilliseconds(pid: number, thread: string): number {
-  const [nanoseconds] = readFileSync(`/proc/${pid}/task/${thread}/schedstat`, 'utf8').split(' ');
-  return Number(nanoseconds) / 1e6;
+/** The exact CPU time in milliseconds of a process without children, if none of its threads ends meanwhile. */
+export function exactCpuMilliseconds(pid: number): number {
+  return readdirSync(`/proc/${pid}/task`).reduce((sum_ms, thread) => {
+    const [nanoseconds] = readFileSync(`/proc/${pid}/task/${thread}/schedstat`, 'utf8').split(' ');
+    return sum_ms + Number(nanoseconds) / 1e6;
+  }, 0);
 }
 
 /** Resident memory in bytes of a process and its children. */

@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { parseArgs } from 'node:util';
 import { HoldfastProcess } from '../test/e2e/holdfast-process.ts';
-import { cpuMilliseconds } from './processes.ts';
+import { exactCpuMilliseconds } from './processes.ts';
 import { findRedis, type Redis, startRedis } from './redis.ts';
 import { quantile, spread } from './statistics.ts';
 
@@ -151,9 +151,9 @@ const costs =
   (requests: number): Measurement =>
   async (holdfast, store) => {
     const round = async (kind: Kind, count: number) => {
-      const before_ms = cpuMilliseconds(holdfast.pid);
+      const before_ms = exactCpuMilliseconds(holdfast.pid);
       await each(count, (_, worker) => complete(holdfast, nextHeaders(kind, worker)));
-      return ((cpuMilliseconds(holdfast.pid) - before_ms) * 1000) / count;
+      return ((exactCpuMilliseconds(holdfast.pid) - before_ms) * 1000) / count;
     };
     for (const kind of KINDS) await round(kind, WARM_UP_REQUESTS);
     const cpu_us = new Map<Kind, number[]>(KINDS.map((kind) => [kind, []]));

@@ -92,16 +92,6 @@ export const epochSeal = (
   strict: boolean = true,
 ): Seal | undefined => (strict ? seal?.strict() : seal)?.for(run).within(`${owner} ${epoch}`);
 
-const hashes = new WeakMap<KeyObject, KeyedHash>();
-
-function keyedHash(key: KeyObject): KeyedHash {
-  const known = hashes.get(key);
-  if (known) return known;
-  const made = new KeyedHash(key);
-  hashes.set(key, made);
-  return made;
-}
-
 function deriveKey(secret: string, purpose: string): SealingKey {
   const derive = (info: string, bytes: number) => Buffer.from(hkdfSync('sha256', secret, '', info, bytes));
   return {
@@ -202,7 +192,7 @@ class KeyRing implements Seal {
    * texts without any, so they never equal a proof.
    */
   #proof({ key }: SealingKey, text: string, place: string): string {
-    return keyedHash(key)
+    return KeyedHash.of(key)
       .digest(`${this.#subject}\n${this.#placed(place)}\n${text}`)
       .slice(0, PROOF_DIGITS);
   }

@@ -1,4 +1,5 @@
 import { createHash, createHmac, hash, type KeyObject } from 'node:crypto';
+import { remember } from './bounded-map.ts';
 
 const ALGORITHM = 'sha256';
 const BLOCK_BYTES = 64;
@@ -8,6 +9,10 @@ const OUTER_PAD = 0x5c;
 /** Longer texts are left to Node's HMAC, so that this buffer stays small. */
 const TEXT_BYTES_MAX = 16_384;
 const BYTES_PER_UNIT_MAX = 3;
+
+/** A process has one secret, and one key or two that it seals with. */
+const KEYS_MAX = 8;
+const known = new Map<KeyObject | string, KeyedHash>();
 
 /**
  * HMAC-SHA-256 (RFC 2104) of many short texts with one key. Node's HMAC creates and initialises a native object for
@@ -20,7 +25,7 @@ export class KeyedHash {
   /** A block of the key, followed by the inner digest. */
   readonly #outer = Buffer.alloc(BLOCK_BYTES + DIGEST_BYTES);
 
-  constructor(key: KeyObject | string) {
+  private constructor(key: KeyObject | string) {
     const bytes = typeof key === 'string' ? Buffer.from(key) : key.export();
     this.#key = bytes.length > BLOCK_BYTES ? createHash(ALGORITHM).update(bytes).digest() : bytes;
     for (let at = 0; at < BLOCK_BYTES; at++) {
@@ -28,6 +33,15 @@ export class KeyedHash {
       this.#inner[at] = byte ^ INNER_PAD;
       this.#outer[at] = byte ^ OUTER_PAD;
     }
+  }
+
+  /** The last keys used are cached. */
+  static of(key: KeyObject | string): KeyedHash {
+    const cached = known.get(key);
+    if (cached) return cached;
+    const made = new KeyedHash(key);
+    remember(known, key, made, KEYS_MAX);
+    return made;
   }
 
   /** The digest of the text's UTF-8 form, in base64url without padding. */

@@ -1,5 +1,4 @@
 import type { WireName } from '../../checkpoint/journal.ts';
-import { remember } from '../../lib/bounded-map.ts';
 import { KeyedHash } from '../../lib/keyed-hash.ts';
 import { canonicalJson } from '../../plans/canonical-json.ts';
 import type { EventsMode } from '../wires/common/wire.ts';
@@ -23,21 +22,9 @@ export interface DigestedRequest {
   readonly body: string;
 }
 
-/** A process has one secret, tests have several. */
-const SECRETS_MAX = 4;
-const hashes = new Map<string, KeyedHash>();
-
 /**
  * Identifies a request regardless of its formatting. Keyed, so that stored digests can't be tested against guessed
  * prompts.
  */
 export const requestDigest = (secret: string, { wire, events, body }: DigestedRequest): string =>
-  keyedHash(secret).digest(`${wire} ${events}\n${canonicalJson(body, VOLATILE_FIELDS)}`);
-
-function keyedHash(secret: string): KeyedHash {
-  const known = hashes.get(secret);
-  if (known) return known;
-  const made = new KeyedHash(secret);
-  remember(hashes, secret, made, SECRETS_MAX);
-  return made;
-}
+  KeyedHash.of(secret).digest(`${wire} ${events}\n${canonicalJson(body, VOLATILE_FIELDS)}`);
