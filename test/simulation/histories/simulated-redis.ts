@@ -146,7 +146,7 @@ export class SimulatedRedis {
       return null;
     },
 
-    get: (key: string): string | null => this.#string(key),
+    mget: (keys: readonly string[]): (string | null)[] => keys.map((key) => this.#string(key)),
 
     getdel: (key: string): string | null => {
       const kept = this.#string(key);
