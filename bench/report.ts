@@ -3,7 +3,7 @@ import { headroom } from './headroom.ts';
 import { type Results, type ScenarioResult, type Summary, summarise } from './results.ts';
 import type { StreamingRow } from './scenarios.ts';
 import { type Spread, spread } from './statistics.ts';
-import { BEFORE } from './targets.ts';
+import { BEFORE } from './target.ts';
 
 interface Column {
   readonly heading: string;

@@ -3,7 +3,7 @@ import type { Figures } from './figures.ts';
 import type { MemoryFigures } from './rows/memory.ts';
 import type { StreamingRow } from './scenarios.ts';
 import { type Spread, spread } from './statistics.ts';
-import { BEFORE } from './targets.ts';
+import { BEFORE } from './target.ts';
 
 /** Figures of each round, keyed by target name. */
 export type Rounds = Readonly<Record<string, readonly Figures[]>>;

@@ -1,3 +1,6 @@
+/** Name of the target that `--before` adds. */
+export const BEFORE = 'before';
+
 /** One route from the client to the provider. */
 export interface Target {
   readonly name: string;

@@ -7,10 +7,7 @@ import { findNginx, startNginx } from './proxies/nginx.ts';
 import { startPipe } from './proxies/pipe.ts';
 import { PORTKEY_VARIABLE, portkeyTarget } from './proxies/portkey.ts';
 import { findRedis } from './redis.ts';
-import type { StartTarget } from './target.ts';
-
-/** The target that `--before` names. */
-export const BEFORE = 'before';
+import { BEFORE, type StartTarget } from './target.ts';
 
 export interface Targets {
   /** Targets to compare, in order, keyed by name. */

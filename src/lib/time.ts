@@ -54,6 +54,7 @@ export function inTime<Result>(
       else cancelTimer = time.after(limit_ms / SLICES, wait);
     };
     wait();
+    // `finally` would make two more promises for every question to the store.
     work.then(
       (result) => {
         cancelTimer();

@@ -98,6 +98,12 @@ export class RedisServer {
     this.#child?.kill('SIGCONT');
   }
 
+  /** How often the server has executed the command. */
+  async calls(command: string): Promise<number> {
+    const stats = await this.admin.info('commandstats');
+    return Number(new RegExp(`^cmdstat_${command}:calls=(\\d+)`, 'm').exec(stats)?.[1] ?? 0);
+  }
+
   async stop(): Promise<void> {
     this.#admin?.disconnect();
     await this.kill();

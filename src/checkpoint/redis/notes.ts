@@ -3,8 +3,11 @@ import type { NoteKey, Notes } from '../notes.ts';
 import type { Seal } from '../seal.ts';
 import type { Owner } from '../store.ts';
 import type { RedisConnection } from './connection.ts';
-import { GatheredReads } from './gathered-reads.ts';
+import { GatheredCalls } from './gathered-calls.ts';
 import { noteKey } from './keys.ts';
+
+/** Maximum number of notes per command. */
+const NOTES_PER_READ = 100;
 
 export interface RedisNotesOptions {
   readonly connection: RedisConnection;
@@ -16,13 +19,17 @@ export class RedisNotes implements Notes {
   readonly #connection: RedisConnection;
   readonly #seal: Seal | undefined;
   readonly #reader: NoteReader;
-  readonly #reads: GatheredReads;
+  readonly #reads: GatheredCalls<string, string | null>;
 
   constructor({ connection, seal, reader }: RedisNotesOptions) {
     this.#connection = connection;
     this.#seal = seal;
     this.#reader = reader;
-    this.#reads = new GatheredReads(connection);
+    this.#reads = new GatheredCalls({
+      connection,
+      per_call: NOTES_PER_READ,
+      call: (client, keys: readonly string[]) => client.mget([...keys]),
+    });
   }
 
   async put(owner: Owner, key: NoteKey, value: string, ttl_ms: number): Promise<void> {
@@ -48,7 +55,7 @@ export class RedisNotes implements Notes {
 
   async get(owner: Owner, key: NoteKey): Promise<string | undefined> {
     const digest = digestOfNote(owner, key);
-    return this.#read(digest, key, await this.#reads.get(noteKey(digest)));
+    return this.#read(digest, key, await this.#reads.ask(noteKey(digest)));
   }
 
   async extend(owner: Owner, key: NoteKey, ttl_ms: number): Promise<void> {

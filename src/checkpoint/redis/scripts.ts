@@ -1,5 +1,7 @@
-import { Cluster, type Result } from 'ioredis';
+import type { Result } from 'ioredis';
+import type { RedisClient } from './client.ts';
 import type { RedisConnection } from './connection.ts';
+import { GatheredCalls } from './gathered-calls.ts';
 import { END_NUMBER } from './log.ts';
 import { RedisFailureError } from './refusal.ts';
 
@@ -149,59 +151,35 @@ export interface LogWrite {
   readonly kept_ms: number;
 }
 
-interface DueWrite extends PromiseWithResolvers<Mismatch | undefined> {
-  readonly write: LogWrite;
-}
+/** Neither if it was written. */
+type WriteResult = Mismatch | readonly [reason: string] | null | undefined;
 
-/** Maximum number of logs per call, because Redis does nothing else while a script runs. */
+/** Maximum number of logs per call. */
 const LOGS_PER_CALL = 64;
 
-/**
- * Writes to logs. Writes requested in the same turn, such as those of all runs stored at one tick, share calls of up to
- * 64 logs each. In a cluster, whose logs are on different servers, each write is a separate call.
- */
+/** Writes to logs. Writes requested in the same turn, such as those of all runs stored at one tick, share calls. */
 export class LogWrites {
   readonly #connection: RedisConnection;
-  readonly #per_call: number;
-  #due: DueWrite[] = [];
+  readonly #calls: GatheredCalls<LogWrite, WriteResult>;
 
   constructor(connection: RedisConnection) {
     this.#connection = connection;
-    this.#per_call = connection.client instanceof Cluster ? 1 : LOGS_PER_CALL;
+    this.#calls = new GatheredCalls({ connection, per_call: LOGS_PER_CALL, call: writeLogs });
   }
 
   /** Resolves with undefined if it was written. */
-  write(write: LogWrite): Promise<Mismatch | undefined> {
-    const due = { write, ...Promise.withResolvers<Mismatch | undefined>() };
-    if (this.#due.length === 0) queueMicrotask(() => this.#send());
-    this.#due.push(due);
-    return due.promise;
+  async write(write: LogWrite): Promise<Mismatch | undefined> {
+    const result = await this.#calls.ask(write);
+    if (result?.length === 1) throw new RedisFailureError(this.#connection.name, result[0]);
+    return result ?? undefined;
   }
+}
 
-  #send(): void {
-    const due = this.#due;
-    this.#due = [];
-    for (let start = 0; start < due.length; start += this.#per_call)
-      void this.#call(due.slice(start, start + this.#per_call));
-  }
-
-  async #call(batch: readonly DueWrite[]): Promise<void> {
-    const logs = batch.map(({ write }) => write.log);
-    const args = batch.flatMap(({ write: { last_id, token, entries, kept_ms } }) => [
-      `${last_id} ${token} ${entries.length} ${kept_ms}`,
-      ...entries,
-    ]);
-    try {
-      const results = await this.#connection.ask((client) =>
-        client.holdfastWrite(logs.length, ...logs, ...args),
-      );
-      for (const [index, { resolve, reject }] of batch.entries()) {
-        const result = results?.[index];
-        if (result?.length === 1) reject(new RedisFailureError(this.#connection.name, result[0]));
-        else resolve(result ?? undefined);
-      }
-    } catch (error) {
-      for (const { reject } of batch) reject(error);
-    }
-  }
+async function writeLogs(client: RedisClient, writes: readonly LogWrite[]): Promise<readonly WriteResult[]> {
+  const logs = writes.map(({ log }) => log);
+  const args = writes.flatMap(({ last_id, token, entries, kept_ms }) => [
+    `${last_id} ${token} ${entries.length} ${kept_ms}`,
+    ...entries,
+  ]);
+  return (await client.holdfastWrite(logs.length, ...logs, ...args)) ?? [];
 }
