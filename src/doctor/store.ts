@@ -31,7 +31,7 @@ export async function examineStore(configuration: Configuration): Promise<Findin
 const MEBIBYTE = 1_048_576;
 const FREE_MIN_BYTES = 64 * MEBIBYTE;
 const FREE_AMPLE_BYTES = 1024 * MEBIBYTE;
-/** With `fsync: finish`, every run pays this once. */
+/** The ends of runs are forced to disk together, and a slow disk may delay other writes meanwhile. */
 const SYNC_SLOW_MS = 50;
 const SYNCS = 10;
 const LIMIT_MS = 20_000;
@@ -110,7 +110,7 @@ function examineSyncs(findings: Findings, durations_ms: readonly number[]): Find
   return findings.warn(
     'fsync',
     seen,
-    'use a faster disk, or redis://: every run waits for the disk when it ends.',
+    'use a faster disk, or redis://: meanwhile, other writes of the store may have to wait.',
     figures,
   );
 }

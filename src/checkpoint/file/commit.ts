@@ -19,8 +19,8 @@ export function commit(
   requests: readonly Request[],
   log: SegmentLog,
   handlers: RequestHandlers,
-): readonly (Reply | Promise<Reply>)[] {
-  const replies: (Reply | Promise<Reply>)[] = [];
+): readonly Reply[] {
+  const replies: Reply[] = [];
   for (let start = 0; start < requests.length; ) {
     let end = start + 1;
     while (end < requests.length && !READING.has((requests[end] as Request).kind)) end++;
@@ -32,14 +32,13 @@ export function commit(
 
 /**
  * Performs requests together: catches up with the log, collects the lines of every request, appends them in one write
- * and answers each request from the outcomes of its own lines. A reply that waits for the disk is returned as a
- * promise.
+ * and answers each request from the outcomes of its own lines.
  */
 function commitTogether(
   requests: readonly Request[],
   log: SegmentLog,
   handlers: RequestHandlers,
-): readonly (Reply | Promise<Reply>)[] {
+): readonly Reply[] {
   try {
     log.catchUp();
   } catch (error) {
@@ -68,20 +67,10 @@ function commitTogether(
   });
 }
 
-function settle(
-  id: number,
-  step: Writing<unknown>,
-  outcomes: readonly Outcome[],
-  failure: unknown,
-): Reply | Promise<Reply> {
+function settle(id: number, step: Writing<unknown>, outcomes: readonly Outcome[], failure: unknown): Reply {
   if (failure !== undefined) return { id, refusal: toRefusal(failure) };
   try {
-    const answer = step.answer(outcomes);
-    if (!(answer instanceof Promise)) return { id, answer };
-    return answer.then(
-      (result: unknown) => ({ id, answer: result }),
-      (error: unknown) => ({ id, refusal: toRefusal(error) }),
-    );
+    return { id, answer: step.answer(outcomes) };
   } catch (error) {
     return { id, refusal: toRefusal(error) };
   }

@@ -1,6 +1,6 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { PrivateDirectory } from './private-directory.ts';
-import type { FromThread, Reply, ToThread, WriterThreadData } from './protocol.ts';
+import type { FromThread, ToThread, WriterThreadData } from './protocol.ts';
 import { toRefusal } from './refusal.ts';
 import { RunDirectory } from './run-directory.ts';
 import { UPKEEP_EVERY_MS } from './upkeep.ts';
@@ -24,15 +24,7 @@ port.on('message', (message: ToThread) => {
     port.close();
     return;
   }
-  const replies: Reply[] = [];
-  const late: Promise<Reply>[] = [];
-  for (const reply of runs.perform(message)) {
-    if (reply instanceof Promise) late.push(reply);
-    else replies.push(reply);
-  }
-  say({ kind: 'replies', replies });
-  // Late replies all wait for the same disk, so they are sent together.
-  if (late.length > 0) void Promise.all(late).then((known) => say({ kind: 'late', replies: known }));
+  say({ kind: 'replies', replies: runs.perform(message) });
 });
 
 const keeping = setInterval(() => {

@@ -71,7 +71,7 @@ export type AnswerTo<Kind extends RequestKind> = ReturnType<Exchanges[Kind]>;
 /** Lines to append, and how to answer once their outcomes are known. */
 export interface Writing<Answer> {
   readonly lines: readonly string[];
-  answer(outcomes: readonly Outcome[]): Answer | Promise<Answer>;
+  answer(outcomes: readonly Outcome[]): Answer;
 }
 
 /** The writer thread's handler for each kind of request. A thrown error becomes a refusal. */
@@ -92,11 +92,8 @@ export type ToThread = readonly Request[] | 'close';
 
 export type Reply = { readonly id: number } & ({ readonly answer: unknown } | { readonly refusal: Refusal });
 
-/**
- * `opened`: the log was read. `replies`: answers to a batch, except those that wait for the disk, which follow as
- * `late`. `failed`: the upkeep failed.
- */
+/** `opened`: the log was read. `replies`: the answers to a batch. `failed`: the upkeep or the disk failed. */
 export type FromThread =
   | { readonly kind: 'opened' }
-  | { readonly kind: 'replies' | 'late'; readonly replies: readonly Reply[] }
+  | { readonly kind: 'replies'; readonly replies: readonly Reply[] }
   | { readonly kind: 'failed'; readonly refusal: Refusal };

@@ -13,7 +13,10 @@ export interface RunDirectoryOptions extends Omit<WriterThreadData, 'dir'> {
   readonly directory: PrivateDirectory;
   /** See {@link Upkeep}. */
   readonly runs_max?: number | undefined;
-  /** Receives damage that leaves a run unidentified, and one warning when there are more runs than can be kept. */
+  /**
+   * Receives damage that leaves a run unidentified, one warning when there are more runs than can be kept, and errors of
+   * the disk.
+   */
   onError(error: Error): void;
 }
 
@@ -69,7 +72,7 @@ export class RunDirectory {
     for (const run of this.state.runs.keys()) this.runs.blank(run);
   }
 
-  perform(requests: readonly Request[]): readonly (Reply | Promise<Reply>)[] {
+  perform(requests: readonly Request[]): readonly Reply[] {
     return commit(requests, this.log, this.#handlers);
   }
 

@@ -94,7 +94,7 @@ export class RunLog {
     const known = this.#options.state.runs.get(run);
     // A lease may finish twice, because the first answer may have been lost.
     if (known?.status && known.epoch === epoch && known.owner && isSameOwner(known.owner, owner))
-      return { lines: [], answer: () => this.#synced(undefined) };
+      return { lines: [], answer: () => undefined };
     this.#held(run, epoch);
     const own_seal = epochSeal(this.#options.seal, run, owner, epoch);
     // The replica that took the run over can't have seen later damage.
@@ -110,7 +110,8 @@ export class RunLog {
       answer: ([outcome]) => {
         expectOk(outcome, run);
         if (epoch > 1) this.#reseal(run);
-        return this.#synced(damage);
+        this.#options.log.syncSoon();
+        return damage;
       },
     };
   }
@@ -189,11 +190,6 @@ export class RunLog {
     const resealed = lines && resealedLines(lines, run, seal);
     const known = state.runs.get(run);
     if (known && resealed) log.append(encodeCopy(run, known, Date.now(), resealed));
-  }
-
-  async #synced<Answer>(answer: Answer): Promise<Answer> {
-    await this.#options.log.sync();
-    return answer;
   }
 
   #isHeld(known: RunState, epoch: number): boolean {

@@ -14,11 +14,19 @@ import { refused } from './refusal.ts';
 import { SegmentReaders } from './segment-readers.ts';
 
 const SEGMENT_BYTES = 16 * 1024 * 1024;
+/**
+ * The ends of runs are forced to disk together, this long after the first of them. Measured with short answers: a run
+ * that waits for the disk stays in memory for longer, and with a sync of its own costs 10 % more CPU.
+ */
+export const SYNC_AFTER_MS = 50;
 /** Precision of the recorded append times. */
 const CLOCK_STEP_MS = 1000;
 const NEWLINE = 0x0a;
 
-/** When written data is forced to disk. Only a power cut requires it; data survives a killed process without it. */
+/**
+ * When written data is forced to disk. Only a power cut requires it; data survives a killed process without it.
+ * `finish`: soon after a run ends, see {@link SYNC_AFTER_MS}. `append`: before an append is reported as stored.
+ */
 export type FsyncPolicy = 'never' | 'finish' | 'append';
 
 /** The effect of a frame that this process appended. */
@@ -41,6 +49,8 @@ export interface SegmentLogOptions {
   readonly fsync: FsyncPolicy;
   readonly reader: LogReader;
   readonly segment_bytes?: number | undefined;
+  /** Receives the errors of a disk to which written data could not be forced. */
+  onError(error: Error): void;
 }
 
 /**
@@ -54,6 +64,7 @@ export class SegmentLog {
   readonly #fsync: FsyncPolicy;
   readonly #reader: LogReader;
   readonly #segment_bytes: number;
+  readonly #onError: (error: Error) => void;
   readonly #readers: SegmentReaders;
   #segment = 0;
   #fd = -1;
@@ -64,15 +75,18 @@ export class SegmentLog {
   /** This process created a segment whose name may not survive a power cut yet. */
   #isNew: boolean = false;
   #at_ms = 0;
+  /** Set while data waits to be forced to disk. */
+  #sync_timer: NodeJS.Timeout | undefined;
+  /** Set while the disk is at it. */
   #syncing: Promise<void> | undefined;
-  #waiting: Promise<void> | undefined;
 
-  constructor({ directory, fsync, reader, segment_bytes = SEGMENT_BYTES }: SegmentLogOptions) {
+  constructor({ directory, fsync, reader, segment_bytes = SEGMENT_BYTES, onError }: SegmentLogOptions) {
     this.#directory = directory;
     this.#readers = new SegmentReaders(directory);
     this.#fsync = fsync;
     this.#reader = reader;
     this.#segment_bytes = segment_bytes;
+    this.#onError = onError;
   }
 
   /** The current segment, which is appended to. */
@@ -132,20 +146,10 @@ export class SegmentLog {
     }
   }
 
-  /** Resolves once everything appended so far is on disk, if the policy requires that at the end of a run. */
-  sync(): Promise<void> {
-    if (this.#fsync !== 'finish') return Promise.resolve();
-    // A sync in progress may have started too early. The next one serves all calls made in the meantime.
-    this.#waiting ??= (this.#syncing ?? Promise.resolve())
-      .catch(() => {})
-      .then(() => {
-        this.#waiting = undefined;
-        this.#syncing = this.#syncNow().finally(() => {
-          this.#syncing = undefined;
-        });
-        return this.#syncing;
-      });
-    return this.#waiting;
+  /** Forces everything appended so far to disk soon, if the policy requires that at the end of a run. */
+  syncSoon(): void {
+    if (this.#fsync !== 'finish') return;
+    this.#sync_timer ??= setTimeout(() => void this.#sync(), SYNC_AFTER_MS);
   }
 
   /** The lines at these places, each with a newline. Throws `ENOENT` if a segment was removed. */
@@ -197,6 +201,7 @@ export class SegmentLog {
 
   close(): void {
     this.#readers.close();
+    if (this.#sync_timer !== undefined) this.#syncAtLast();
     this.#leave();
     this.#fd = -1;
   }
@@ -225,7 +230,7 @@ export class SegmentLog {
     const fd = this.#fd;
     if (fd < 0) return;
     const close = () => this.#directory.fs.closeSync(fd);
-    if (this.#syncing !== undefined) this.#syncing.then(close, close);
+    if (this.#syncing !== undefined) void this.#syncing.then(close);
     else close();
   }
 
@@ -315,6 +320,29 @@ export class SegmentLog {
     return (
       next_end < 0 || decodeFrame(bytes, next, next_end) !== undefined || isCutShort(bytes, next, next_end)
     );
+  }
+
+  async #sync(): Promise<void> {
+    // A sync in progress may have started too early for the data that waits.
+    await this.#syncing;
+    // The log was closed meanwhile.
+    if (this.#sync_timer === undefined) return;
+    this.#sync_timer = undefined;
+    this.#syncing = this.#syncNow()
+      .catch(this.#onError)
+      .finally(() => {
+        this.#syncing = undefined;
+      });
+  }
+
+  #syncAtLast(): void {
+    clearTimeout(this.#sync_timer);
+    this.#sync_timer = undefined;
+    try {
+      this.#directory.fs.fdatasyncSync(this.#fd);
+    } catch (error) {
+      this.#onError(error as Error);
+    }
   }
 
   async #syncNow(): Promise<void> {

@@ -128,11 +128,9 @@ export class Writer {
       this.#onUpkeepError(new FileStoreError(message.refusal));
       return;
     }
-    if (message.kind === 'replies') {
-      this.#underWay--;
-      this.#stalled_since_ms = performance.now();
-      if (this.#underWay === 0 && !this.#isPosting && this.#gathering.length > 0) this.#schedule();
-    }
+    this.#underWay--;
+    this.#stalled_since_ms = performance.now();
+    if (this.#underWay === 0 && !this.#isPosting && this.#gathering.length > 0) this.#schedule();
     for (const reply of message.replies) this.#settle(reply);
     if (this.#pending.size === 0) this.#onIdle?.();
   }

@@ -91,7 +91,7 @@ test('a finished run is none', async () => {
   situation.acquire(run);
   situation.beat(LEASE_MS + 100);
   expect(situation.find()).toEqual(new Set([`${run} 1`]));
-  await situation.holder.callLate('finish', { run, owner: OWNER, epoch: 1, end: COMPLETE, seq: -1 });
+  situation.holder.call('finish', { run, owner: OWNER, epoch: 1, end: COMPLETE, seq: -1 });
   expect(situation.find()).toEqual(new Set());
 });
 

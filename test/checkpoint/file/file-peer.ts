@@ -27,7 +27,7 @@ export interface PeerOptions {
 /** One process that shares a directory with others, and its run. */
 export class Peer {
   readonly directory: RunDirectory;
-  readonly run: RunId;
+  run: RunId;
   epoch = 0;
   seq = -1;
 
@@ -49,17 +49,9 @@ export class Peer {
     onTestFinished(() => this.directory.close());
   }
 
-  /** Performs a request that need not wait for the disk. Throws a refusal. */
+  /** Throws a refusal. */
   call<Kind extends RequestKind>(kind: Kind, request: RequestOf<Kind>): AnswerTo<Kind> {
-    const [reply] = this.directory.perform([{ kind, id: 1, request }]);
-    if (reply instanceof Promise) throw new Error('the answer has to wait for the disk');
-    return answerOf(reply);
-  }
-
-  /** Performs a request that may wait for the disk. Rejects with a refusal. */
-  async callLate<Kind extends RequestKind>(kind: Kind, request: RequestOf<Kind>): Promise<AnswerTo<Kind>> {
-    const [reply] = this.directory.perform([{ kind, id: 1, request }]);
-    return answerOf(await reply);
+    return answerOf(this.directory.perform([{ kind, id: 1, request }])[0]);
   }
 
   /** `after`: the epoch that the new one follows. */
@@ -79,10 +71,10 @@ export class Peer {
     return refusal;
   }
 
-  /** Rejects with a refusal. */
-  async finish(end: RunEnd): Promise<void> {
+  /** Throws a refusal. */
+  finish(end: RunEnd): void {
     const { run, epoch, seq } = this;
-    await this.callLate('finish', { run, owner: OWNER, epoch, end, seq });
+    this.call('finish', { run, owner: OWNER, epoch, end, seq });
   }
 
   release(): void {

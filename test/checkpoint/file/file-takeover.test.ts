@@ -56,7 +56,7 @@ describe('a takeover at any moment', () => {
       const holder = new Peer(dir, run, { fs: interruption.fs }).acquire();
       holder.append('a');
       interruption.armed = true;
-      const refusal = await holder.finish(COMPLETE).catch((refused: Refusal) => refused);
+      const refusal = refusalOf(() => holder.finish(COMPLETE));
       if (!interruption.interrupted) return false;
       const image = readRun(dir, run);
       expect(image.end).toEqual(taken ? undefined : COMPLETE);
@@ -172,7 +172,7 @@ describe('a takeover at any moment', () => {
       const holder = new Peer(dir, run, { fs: interruption.fs }).acquire(1);
       holder.append('b');
       interruption.armed = true;
-      const finished = await holder.finish(COMPLETE).catch((refusal: Refusal) => refusal);
+      const finished = refusalOf(() => holder.finish(COMPLETE));
       interruption.armed = false;
       if (!interruption.interrupted) return false;
       const image = readRun(dir, run);

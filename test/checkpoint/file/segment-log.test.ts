@@ -1,9 +1,11 @@
 import * as node_fs from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import { encodeFrame } from '../../../src/checkpoint/file/frame.ts';
 import { segmentName } from '../../../src/checkpoint/file/names.ts';
 import type { FileSystem } from '../../../src/checkpoint/file/private-directory.ts';
+import { SYNC_AFTER_MS } from '../../../src/checkpoint/file/segment-log.ts';
 import { encodeRecordBody } from '../../../src/checkpoint/record-codec.ts';
 import { COMPLETE, HEADER_RECORD, newRunId, OWNER, temporaryDirectory, textOf } from '../fixtures.ts';
 import { Peer, readRun } from './file-peer.ts';
@@ -104,21 +106,71 @@ describe('a disk that fails', () => {
     expect(textOf(readRun(dir, peer.run).records)).toBe('a');
   });
 
-  test('at the end of a run is reported, and the run can be finished again', async () => {
+  test('to make the end of a run durable is reported, and the next end is forced to disk again', async () => {
     const dir = temporaryDirectory();
-    let failures = 2;
-    const fs: FileSystem = {
+    const errors: Error[] = [];
+    const disk = new Disk(1);
+    const peer = finishing(dir, disk, (error) => errors.push(error));
+    await expect.poll(() => errors).toMatchObject([{ code: 'EIO' }]);
+    expect(readRun(dir, peer.run)).toMatchObject({ end: COMPLETE, seq: 1 });
+    await pause(2 * SYNC_AFTER_MS);
+    expect(disk.syncs).toBe(1);
+    peer.run = newRunId();
+    peer.acquire().finish(COMPLETE);
+    await expect.poll(() => disk.syncs).toBe(2);
+    expect(errors).toHaveLength(1);
+  });
+});
+
+/** A disk that counts what is forced to it, the first few times in vain. */
+class Disk {
+  syncs = 0;
+  last_syncs = 0;
+  readonly fs: FileSystem;
+
+  constructor(failures = 0) {
+    this.fs = {
       ...node_fs,
       fdatasync: ((fd: number, done: (error: Error | null) => void) => {
-        if (failures-- > 0) done(Object.assign(new Error('input/output error'), { code: 'EIO' }));
-        else node_fs.fdatasync(fd, done);
+        if (++this.syncs > failures) node_fs.fdatasync(fd, done);
+        else done(Object.assign(new Error('input/output error'), { code: 'EIO' }));
       }) as typeof node_fs.fdatasync,
+      fdatasyncSync: (fd) => {
+        this.last_syncs++;
+        node_fs.fdatasyncSync(fd);
+      },
     };
-    const peer = new Peer(dir, undefined, { fs, fsync: 'finish' }).acquire();
-    peer.append('a');
-    for (let i = 0; i < 2; i++) await expect(peer.finish(COMPLETE)).rejects.toMatchObject({ code: 'EIO' });
-    await peer.finish(COMPLETE);
-    expect(readRun(dir, peer.run)).toMatchObject({ end: COMPLETE, seq: 1 });
+  }
+}
+
+/** A process that has just stored the end of its run. */
+function finishing(dir: string, { fs }: Disk, onError?: (error: Error) => void): Peer {
+  const peer = new Peer(dir, undefined, { fs, fsync: 'finish', ...(onError && { onError }) }).acquire();
+  peer.append('a');
+  peer.finish(COMPLETE);
+  return peer;
+}
+
+describe('the ends of runs', () => {
+  test('are forced to disk together, a little later', async () => {
+    const disk = new Disk();
+    const peer = finishing(temporaryDirectory(), disk);
+    for (let n = 0; n < 20; n++) {
+      peer.run = newRunId();
+      peer.acquire().finish(COMPLETE);
+    }
+    expect(disk.syncs).toBe(0);
+    await expect.poll(() => disk.syncs).toBe(1);
+    await pause(2 * SYNC_AFTER_MS);
+    expect(disk).toMatchObject({ syncs: 1, last_syncs: 0 });
+  });
+
+  test('are forced to disk at once when the log is closed', async () => {
+    const disk = new Disk();
+    finishing(temporaryDirectory(), disk).directory.close();
+    expect(disk).toMatchObject({ syncs: 0, last_syncs: 1 });
+    await pause(2 * SYNC_AFTER_MS);
+    expect(disk.syncs).toBe(0);
   });
 });
 

@@ -33,22 +33,22 @@ function beat(dir: string, replica = REPLICA): void {
 
 const isKnown = (peer: Peer, run: RunId): boolean => peer.call('read', { run }) !== undefined;
 
-async function finished(peer: Peer, status: FinalStatus): Promise<RunId> {
+function finished(peer: Peer, status: FinalStatus): RunId {
   const run = newRunId();
   const call = { run, epoch: 1, owner: OWNER };
   peer.call('acquire', { run, owner: OWNER, after: 0 });
   const entry = encodeEntry(run, 1);
   peer.call('append', { ...call, bodies: [encodeRecordBody(HEADER_RECORD)], entry });
-  await peer.callLate('finish', { ...call, end: { status, at_ms: 0 }, seq: 0 });
+  peer.call('finish', { ...call, end: { status, at_ms: 0 }, seq: 0 });
   return run;
 }
 
 test('runs are forgotten when their time is over, finished or not, by a process that starts later too', async () => {
   const dir = temporaryDirectory();
   const peer = open(dir).acquire();
-  const old = [peer.run, await finished(peer, 'complete'), await finished(peer, 'failed')];
+  const old = [peer.run, finished(peer, 'complete'), finished(peer, 'failed')];
   wait(HOUR_MS / 2);
-  const kept = [await finished(peer, 'complete'), await finished(peer, 'failed')];
+  const kept = [finished(peer, 'complete'), finished(peer, 'failed')];
   wait(HOUR_MS / 2 + 1000);
   for (const each of [peer, open(dir)]) {
     each.directory.keep();
@@ -61,12 +61,9 @@ test('runs are forgotten when their time is over, finished or not, by a process 
 test('complete runs are forgotten earlier than others, where that is asked for', async () => {
   const dir = temporaryDirectory();
   const peer = open(dir, { complete_ttl_ms: HOUR_MS / 2 });
-  const [complete, partial] = [
-    await finished(peer, 'complete'),
-    await finished(peer, 'recovered_from_partial'),
-  ];
+  const [complete, partial] = [finished(peer, 'complete'), finished(peer, 'recovered_from_partial')];
   wait(HOUR_MS / 2 + 1000);
-  const later = await finished(peer, 'complete');
+  const later = finished(peer, 'complete');
   peer.directory.keep();
   expect([complete, partial, later].map((run) => isKnown(peer, run))).toEqual([false, true, true]);
 });
@@ -110,7 +107,7 @@ test('signs of life that dead processes leave behind are removed, and nothing el
 async function fill(peer: Peer, segments: number): Promise<RunId[]> {
   const runs: RunId[] = [];
   const last = peer.directory.log.segment + segments;
-  while (peer.directory.log.segment < last) runs.push(await finished(peer, 'complete'));
+  while (peer.directory.log.segment < last) runs.push(finished(peer, 'complete'));
   return runs;
 }
 
@@ -132,12 +129,12 @@ test('what little is left of a segment is copied, with its time, and read by eve
   const peer = open(dir, { segment_bytes: 4000, complete_ttl_ms: HOUR_MS / 2 });
   const reader = open(dir, { replica: 'cd34' });
   const digest = 'd'.repeat(64);
-  const left = await finished(peer, 'failed');
+  const left = finished(peer, 'failed');
   peer.call('put_note', { digest, text: '"kept"', expires_at_ms: Date.now() + 2 * HOUR_MS });
   await fill(peer, 2);
   expect(isKnown(reader, left)).toBe(true);
   wait(HOUR_MS / 2 + 1000);
-  await finished(peer, 'complete');
+  finished(peer, 'complete');
   peer.directory.keep();
   expect(existsSync(join(dir, segmentName(1)))).toBe(false);
   for (const each of [reader, peer, open(dir)]) {
@@ -156,10 +153,10 @@ test('what little is left of a segment is copied, with its time, and read by eve
 test('a run that was copied can be purged, and nothing of it is left anywhere', async () => {
   const dir = temporaryDirectory();
   const peer = open(dir, { segment_bytes: 4000, complete_ttl_ms: HOUR_MS / 2 });
-  const left = await finished(peer, 'failed');
+  const left = finished(peer, 'failed');
   await fill(peer, 2);
   wait(HOUR_MS / 2 + 1000);
-  await finished(peer, 'complete');
+  finished(peer, 'complete');
   peer.directory.keep();
   peer.call('purge', { run: left, owner: OWNER });
   for (const each of [peer, open(dir)]) expect(isKnown(each, left)).toBe(false);
@@ -179,7 +176,7 @@ test('a run under way does not keep its segment: it is copied, and goes on at th
   const successor = new Peer(dir, peer.run);
   successor.acquire(1);
   expect(peer.append('x')).toMatchObject({ code: 'stale' });
-  await successor.finish({ status: 'complete', at_ms: 1 });
+  successor.finish({ status: 'complete', at_ms: 1 });
   expect(readRun(dir, peer.run)).toMatchObject({ epoch: 2, end: { status: 'complete' }, seq: 2 });
 });
 
@@ -218,7 +215,7 @@ test('a directory forgets its oldest finished runs when there are too many of th
   const errors: string[] = [];
   const peer = open(dir, { runs_max: 3, onError: ({ message }) => errors.push(message) }).acquire();
   const runs: RunId[] = [];
-  for (let count = 0; count < 4; count++) runs.push(await finished(peer, 'complete'));
+  for (let count = 0; count < 4; count++) runs.push(finished(peer, 'complete'));
   for (let pass = 0; pass < 2; pass++) peer.directory.keep();
   expect([peer.run, ...runs].map((run) => isKnown(peer, run))).toEqual([true, false, false, true, true]);
   expect(errors).toEqual([expect.stringContaining('the directory keeps 3 runs at most')]);
@@ -229,12 +226,12 @@ test('a run that another process has forgotten is gone for all, and cannot be ta
   const away = open(dir, { replica: 'cd34' }).acquire();
   const peer = open(dir, { segment_bytes: 4000 });
   await fill(peer, 2);
-  const run = await finished(peer, 'failed');
+  const run = finished(peer, 'failed');
   await fill(peer, 2);
   away.directory.log.catchUp();
   for (const each of [run, away.run]) peer.directory.state.runs.drop(each);
   wait(HOUR_MS + 1000);
-  await finished(peer, 'complete');
+  finished(peer, 'complete');
   peer.directory.keep();
   expect(isKnown(away, run)).toBe(false);
   expect(refusalOf(() => away.call('acquire', { run: away.run, owner: OWNER, after: 1 }))).toMatchObject({
@@ -245,7 +242,7 @@ test('a run that another process has forgotten is gone for all, and cannot be ta
 test('an owner has the latest thousand runs listed', async () => {
   const peer = open(temporaryDirectory());
   const runs: RunId[] = [];
-  for (let count = 0; count < RUNS_INDEXED_MAX + 2; count++) runs.push(await finished(peer, 'complete'));
+  for (let count = 0; count < RUNS_INDEXED_MAX + 2; count++) runs.push(finished(peer, 'complete'));
   expect(peer.call('indexed_runs', { owner: OWNER })).toEqual(
     runs.slice(2).map((run) => encodeEntry(run, 1)),
   );
