@@ -73,6 +73,10 @@ export class Attempt {
   readonly #readings: Readings;
   readonly #onClientGone = () => this.#abort.abort();
   #cancelTimer: () => void = () => {};
+  /** When the timer calls back. */
+  #timer_at_ms = Number.POSITIVE_INFINITY;
+  /** Events are being taken, which may end the attempt. */
+  #isTaking: boolean = false;
   #body: ResponseBody | undefined;
   #parts: Buffer[] = [];
   #end: AttemptEnd | undefined;
@@ -145,8 +149,9 @@ export class Attempt {
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     this.#consume(take, resolve).then(resolve, reject);
     await promise;
-    // Reads the remaining bytes, so that the connection can be reused.
-    if (this.isDone) this.finishWithin(DRAIN_WAIT_MS);
+    // Reads the remaining bytes, so that the connection can be reused. Usually they have come already, and the attempt
+    // ends first.
+    if (this.isDone) queueMicrotask(() => this.finishWithin(DRAIN_WAIT_MS));
     else if (this.#end?.kind !== 'eof') this.#abort.abort();
   }
 
@@ -161,10 +166,16 @@ export class Attempt {
         this.#readings.byte_ms = at_ms;
         const events = this.#decoder.decode(piece);
         this.#request.position?.advance(piece, events.length);
+        this.#isTaking = true;
         const waiting = take(events, at_ms);
-        if (!this.isOver) return waiting && this.#outlast(waiting, leave);
-        leave(waiting);
-        return waiting;
+        this.#isTaking = false;
+        if (this.isOver) {
+          leave(waiting);
+          return waiting;
+        }
+        if (waiting !== undefined) return this.#outlast(waiting, leave);
+        this.#watchFinish();
+        return undefined;
       });
       if (!this.isOver) await take(this.#rest(), this.#readings.byte_ms ?? this.#readings.started_ms);
       const residue = this.#errorAtEnd();
@@ -178,6 +189,7 @@ export class Attempt {
   async #outlast(waiting: Promise<void>, leave: () => void): Promise<void> {
     await waiting;
     if (this.isOver) leave();
+    else this.#watchFinish();
   }
 
   /** Collects pieces that arrived together, so that they are decoded and written to the client at once. */
@@ -238,7 +250,12 @@ export class Attempt {
     if (this.#end) return;
     this.#readings.finish_at_ms = this.#time.now() + delay_ms;
     if (this.#readings.hedged) this.#endStandIn();
-    this.#watchClocks();
+    // `[DONE]` usually follows at once.
+    if (!this.#isTaking) this.#watchClocks();
+  }
+
+  #watchFinish(): void {
+    if (this.#readings.finish_at_ms !== undefined) this.#watchClocks();
   }
 
   #endStandIn(): void {
@@ -250,7 +267,7 @@ export class Attempt {
   /** Stops the clocks while the client blocks us: the provider's silence is our own doing then. */
   pauseClocks(): () => void {
     const paused_ms = this.#time.now();
-    this.#cancelTimer();
+    this.#stopTimer();
     return () => {
       shiftReadings(this.#readings, this.#time.now() - paused_ms);
       this.#watchClocks();
@@ -259,14 +276,26 @@ export class Attempt {
 
   /** Call this when the next deadline may be earlier than before, which bytes and most progress don't cause. */
   #watchClocks(): void {
-    this.#cancelTimer();
-    if (this.#end) return;
+    if (this.#end) {
+      this.#stopTimer();
+      return;
+    }
     const { at_ms } = nextDeadline(this.#readings, this.#limits.clocks);
+    // The deadline is computed again when the timer calls back, so a timer that does so earlier serves as well.
+    if (at_ms >= this.#timer_at_ms) return;
+    this.#stopTimer();
+    this.#timer_at_ms = at_ms;
     const left_ms = Math.max(0, at_ms - this.#time.now());
     this.#cancelTimer = this.#time.after(left_ms, () => this.#checkClocks());
   }
 
+  #stopTimer(): void {
+    this.#cancelTimer();
+    this.#timer_at_ms = Number.POSITIVE_INFINITY;
+  }
+
   #checkClocks(): void {
+    this.#timer_at_ms = Number.POSITIVE_INFINITY;
     // The timer isn't reset on every byte, so the deadline is computed when it fires.
     const { clock, at_ms } = nextDeadline(this.#readings, this.#limits.clocks);
     if (this.#time.now() < at_ms) {
@@ -311,7 +340,7 @@ export class Attempt {
   }
 
   #settle(end: AttemptEnd): void {
-    this.#cancelTimer();
+    this.#stopTimer();
     this.#client.removeEventListener('abort', this.#onClientGone);
     if (this.#end) return;
     const { progress_ms, started_ms } = this.#readings;

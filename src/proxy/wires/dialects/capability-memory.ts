@@ -5,7 +5,7 @@ import type { Target } from '../../upstream/target.ts';
 import type { Dialect, Samples } from '../common/dialect.ts';
 import { RefusedThoughts } from './refused-thoughts.ts';
 import { DIALECTS, dialectAt, dialectBehind } from './registry.ts';
-import type { StoredCapabilities, Subject } from './stored-capabilities.ts';
+import { keyOfSubject, type StoredCapabilities, type Subject } from './stored-capabilities.ts';
 
 /**
  * Long enough that a day's recoveries need no further trial, short enough to notice a provider's upgrade. Counted from
@@ -60,7 +60,7 @@ export class CapabilityMemory {
    * inconclusive one isn't repeated for a while. Never rejects.
    */
   probe(upstream: string, model: string, ask: () => Promise<PrefillManner | undefined>): Promise<void> {
-    const key = keyOf({ upstream, model });
+    const key = keyOfSubject({ upstream, model });
     const now_ms = this.#time.now();
     const known = this.#probes.get(key);
     if (known && known.until_ms > now_ms) return known.settled;
@@ -125,7 +125,7 @@ export class CapabilityMemory {
   }
 
   #known(subject: Subject): (Capabilities & { readonly until_ms: number }) | undefined {
-    const key = keyOf(subject);
+    const key = keyOfSubject(subject);
     const entry = this.#entries.get(key);
     if (!entry || entry.until_ms > this.#time.now()) return entry;
     this.#entries.delete(key);
@@ -147,7 +147,7 @@ export class CapabilityMemory {
   }
 
   #set(subject: Subject, { prefill, keeps, dialect }: Capabilities, until_ms: number): void {
-    remember(this.#entries, keyOf(subject), { prefill, keeps, dialect, until_ms }, ENTRIES_MAX);
+    remember(this.#entries, keyOfSubject(subject), { prefill, keeps, dialect, until_ms }, ENTRIES_MAX);
   }
 }
 
@@ -167,4 +167,3 @@ const subjectOf = ({ name, model: renamed }: Target, model: string): Subject => 
   upstream: name,
   model: renamed ?? model,
 });
-const keyOf = ({ upstream, model }: Subject) => JSON.stringify([upstream, model]);

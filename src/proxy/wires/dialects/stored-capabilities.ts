@@ -35,6 +35,10 @@ export interface Subject {
   readonly model: string;
 }
 
+/** Distinct for distinct subjects. Asked several times per run, which JSON would make four times as expensive. */
+export const keyOfSubject = ({ upstream, model }: Subject): string =>
+  `${upstream.length} ${upstream}${model}`;
+
 type OnFound = (found: Capabilities, remembered_for_ms: number) => void;
 
 /**
@@ -44,7 +48,7 @@ type OnFound = (found: Capabilities, remembered_for_ms: number) => void;
 export class StoredCapabilities {
   readonly #options: StoredCapabilitiesOptions;
   readonly #patience: BestEffortStore;
-  /** When each lookup may be repeated, oldest first. */
+  /** When each lookup may be repeated, by {@link keyOfSubject}, oldest first. */
   readonly #searches = new Map<string, number>();
   readonly #underWay = new Map<string, Promise<void>>();
   /** Expiry of what this process has stored, oldest first. */
@@ -60,11 +64,11 @@ export class StoredCapabilities {
 
   /** Looks it up in the background, unless that was done recently. */
   look(subject: Subject, onFound: OnFound): void {
-    const name = this.#nameOf(subject);
+    const key = keyOfSubject(subject);
     const now_ms = this.#options.time.now();
-    if ((this.#searches.get(name) ?? 0) > now_ms || this.#patience.isResting) return;
-    remember(this.#searches, name, now_ms + ABSENT_FOR_MS, SEARCHES_MAX);
-    void this.#search(name, subject, onFound);
+    if ((this.#searches.get(key) ?? 0) > now_ms || this.#patience.isResting) return;
+    remember(this.#searches, key, now_ms + ABSENT_FOR_MS, SEARCHES_MAX);
+    void this.#search(this.#nameOf(subject), subject, onFound);
   }
 
   /** Looks it up now. Resolves once found or unavailable, within the time limit for requests. */
