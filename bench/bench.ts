@@ -120,8 +120,9 @@ async function measureRow(
 }
 
 /**
- * Runs the targets in turn, so that noise on the machine affects them all alike, and in the reverse order in every
- * second round (A B C D D C B A …), so that no target has the better place.
+ * Runs the targets in turn, so that noise on the machine affects them all alike, and in a random order, because no fixed
+ * one is fair. Measured with the same build as two targets: the one that comes after the other costs up to 6 % more, and
+ * one whose windows follow each other up to 10 % less.
  */
 async function alternate(
   bench: Bench,
@@ -131,7 +132,7 @@ async function alternate(
 ): Promise<Rounds> {
   const figures: Record<string, Figures[]> = {};
   for (let round = 1; round <= rounds; round += 1) {
-    for (const target of round % 2 === 1 ? targets : targets.toReversed()) {
+    for (const target of shuffled(targets)) {
       const measured = await scenario.measure(bench, target);
       figures[target.name] = [...(figures[target.name] ?? []), measured];
       const cpu = measured.cpu_us_per_event?.toFixed(1) ?? '–';
@@ -139,6 +140,11 @@ async function alternate(
     }
   }
   return figures;
+}
+
+function shuffled<Item>(items: readonly Item[]): Item[] {
+  const keyed = items.map((item) => ({ item, key: Math.random() }));
+  return keyed.sort((one, other) => one.key - other.key).map(({ item }) => item);
 }
 
 function publish({ save, assert }: Options, results: Results): void {
