@@ -2,8 +2,8 @@ import { constants, type PerformanceEntry, PerformanceObserver } from 'node:perf
 import { getHeapSpaceStatistics, setFlagsFromString } from 'node:v8';
 
 /**
- * Total size of both halves. Measured with short answers on a busy server: at 32 MB an answer costs 7 to 12 % more CPU,
- * at 8 MB 25 %. A collection copies what the runs in progress hold, whatever the size of the space, so a larger space
+ * Total size of both halves. Measured with short answers on a busy server: at 32 MB an answer costs 6 to 10 % more CPU,
+ * at 8 MB 18 to 25 %. A collection copies what the runs in progress hold, whatever the size of the space, so a larger space
  * is collected less often at the same price.
  */
 export const YOUNG_GENERATION_MAX_BYTES = 64 * 2 ** 20;
