@@ -174,7 +174,7 @@ export class Attempt {
           return waiting;
         }
         if (waiting !== undefined) return this.#outlast(waiting, leave);
-        this.#watchFinish();
+        if (this.#readings.finish_at_ms !== undefined) this.#watchClocks();
         return undefined;
       });
       if (!this.isOver) await take(this.#rest(), this.#readings.byte_ms ?? this.#readings.started_ms);
@@ -189,7 +189,7 @@ export class Attempt {
   async #outlast(waiting: Promise<void>, leave: () => void): Promise<void> {
     await waiting;
     if (this.isOver) leave();
-    else this.#watchFinish();
+    else if (this.#readings.finish_at_ms !== undefined) this.#watchClocks();
   }
 
   /** Collects pieces that arrived together, so that they are decoded and written to the client at once. */
@@ -252,10 +252,6 @@ export class Attempt {
     if (this.#readings.hedged) this.#endStandIn();
     // `[DONE]` usually follows at once.
     if (!this.#isTaking) this.#watchClocks();
-  }
-
-  #watchFinish(): void {
-    if (this.#readings.finish_at_ms !== undefined) this.#watchClocks();
   }
 
   #endStandIn(): void {
