@@ -272,10 +272,7 @@ export class Attempt {
 
   /** Call this when the next deadline may be earlier than before, which bytes and most progress don't cause. */
   #watchClocks(): void {
-    if (this.#end) {
-      this.#stopTimer();
-      return;
-    }
+    if (this.#end) return;
     const { at_ms } = nextDeadline(this.#readings, this.#limits.clocks);
     // The deadline is computed again when the timer calls back, so a timer that does so earlier serves as well.
     if (at_ms >= this.#timer_at_ms) return;
