@@ -22,14 +22,6 @@ interface State {
   readonly segments: readonly { readonly epoch: number; readonly from: number }[];
 }
 
-/** A run taken over from a stopped replica. */
-interface Taken {
-  readonly run: string;
-  /** The number of events that its client received after the takeover. */
-  readonly beyond: number;
-  readonly done: boolean;
-}
-
 /** The client library's limit for consecutive requests. */
 const TRIES = 8;
 
@@ -60,7 +52,7 @@ if ('missing' in binary) {
       });
       onTestFinished(() => deployment.close());
       const { holdfast, other } = deployment;
-      const taken: Taken[] = [];
+      let taken = 0;
       const forks = new Set<string | null | undefined>();
       for (const leases of PAUSES) {
         const questions = Array.from({ length: RUNS }, (_, index) => `${durability} ${leases} ${index}`);
@@ -81,6 +73,7 @@ if ('missing' in binary) {
         await Promise.all(clients.map((client) => client.ended()));
 
         const overtaken: StreamClient[] = [];
+        let interrupted = 0;
         for (const [index, client] of clients.entries()) {
           expect(await answers[index]).toEqual(ALL_OF_TALK);
           const state = (await (await fetchRun(other, client.run)).json()) as State;
@@ -89,13 +82,13 @@ if ('missing' in binary) {
           // The replica may still deliver events that were stored before the takeover, once it reads the store's reply.
           const allowed = Math.max(from - 1, durability === 'interval' ? (had[index] ?? 0) : 0);
           const { payloads } = client;
-          taken.push({
-            run: client.run,
-            beyond: Math.max(payloads.length - allowed, 0),
-            done: client.isDone,
-          });
+          if (payloads.length > allowed) interrupted++;
+          expect(client.isDone).toBe(false);
           overtaken.push(client);
         }
+        // A write that the stop interrupts is completed afterwards. There can be one, of events that need not be stored.
+        expect(interrupted).toBeLessThanOrEqual(durability === 'interval' ? 1 : 0);
+        taken += overtaken.length;
         const back = await Promise.all(overtaken.map((client) => comeBack(other, client)));
         expect(back.map((each) => each?.said)).toEqual(back.map(() => ALL_OF_TALK));
         for (const [index, { run }] of overtaken.entries()) {
@@ -107,8 +100,7 @@ if ('missing' in binary) {
         // If the same clients resume again, they get the same runs.
         expect(await Promise.all(overtaken.map((client) => comeBack(other, client)))).toEqual(back);
       }
-      expect(taken.length).toBeGreaterThan(RUNS);
-      expect(taken).toEqual(taken.map(({ run }) => ({ run, beyond: 0, done: false })));
+      expect(taken).toBeGreaterThan(RUNS);
       // With `write_ahead`, the log contains everything that clients have received, so no run needs a fork.
       expect(forks.size > 0).toBe(durability === 'interval');
     },

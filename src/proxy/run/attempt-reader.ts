@@ -144,7 +144,7 @@ export class AttemptReader {
     }
     // The last events of a complete answer leave in one write with its end.
     const isLast = this.#attempt.isDone && this.#isWhole();
-    const blocked = isLast ? undefined : this.#state.output.flush(at_ms);
+    const blocked = isLast ? undefined : this.#state.output.flush();
     if (this.#batches++ % OVERHEAD_SAMPLE === 0) {
       const { metrics, time } = this.#context;
       metrics.overhead.observe((time.now() - at_ms) / 1000);

@@ -193,9 +193,11 @@ export class OutputGate {
   }
 
   /** Writes the collected frames. Returns a promise while the store or a slow client must be awaited. */
-  flush(now_ms: number): Promise<void> | undefined {
+  flush(): Promise<void> | undefined {
     // Without frames, held events must not reset the silence: a later frame would skip the check.
     if (this.#frames === '' || this.#state !== 'open') return undefined;
+    // The time of the frames' arrival would not show that the process was stopped since.
+    const now_ms = this.#options.time.now();
     const waiting = this.#mayLeave(now_ms);
     if (!waiting) return this.#write(now_ms);
     return waiting.then((may) => (may ? this.#write(this.#options.time.now()) : undefined));
@@ -338,7 +340,7 @@ export class OutputGate {
     if (this.#frames !== '' || !this.#answer.breakSilence()) return false;
     // After this silence another replica may hold the run and use this ordinal for another event.
     this.#needsStored = true;
-    void this.flush(this.#options.time.now());
+    void this.flush();
     return true;
   }
 }

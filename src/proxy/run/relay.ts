@@ -208,7 +208,7 @@ async function deliver(first: FirstAttempt, delivery: Delivery): Promise<Outcome
     state.attempts.beginRecovery(plan.kind, cause);
     planner.targets.ask(planned.target);
     state.watch?.planned({ plan: plan.kind, wait_ms: next.wait_ms });
-    await state.output.flush(time.now());
+    await state.output.flush();
     await sleep(time, next.wait_ms, state.signal);
     if (state.signal.aborted) return abandon(state, client, context);
     report = await read(planned, delivery, hedge);

@@ -1,20 +1,13 @@
 import { describe, expect, test } from 'vitest';
 import type { JournalEvent, JournalRecord, RunHeader } from '../../../src/checkpoint/journal.ts';
 import type { Takeover } from '../../../src/checkpoint/store.ts';
-import { PauseWatch } from '../../../src/lib/pause-watch.ts';
 import type { Delta, Segment } from '../../../src/plans/delta.ts';
 import { Replay } from '../../../src/proxy/resume/replay.ts';
-import { OutputGate } from '../../../src/proxy/run/output-gate.ts';
-import { factsOf } from '../../../src/proxy/wires/chunks/chat-request.ts';
-import { chatWire } from '../../../src/proxy/wires/chunks/chat-wire.ts';
-import type { ChatRequest } from '../../../src/proxy/wires/common/request.ts';
 import { HEADER, HEADER_RECORD } from '../../checkpoint/fixtures.ts';
 import { payloadsOf } from '../../simulation/fleet.ts';
-import { RecordingClient } from '../../simulation/recording-client.ts';
 import { RUN } from '../../simulation/simulate.ts';
-import { VirtualTime } from '../../simulation/virtual-time.ts';
+import { outputGate } from '../run/output-gate-setting.ts';
 
-const REQUEST: ChatRequest = { model: 'm', messages: [], stream: true };
 const ENVELOPE = {
   id: 'c',
   object: 'chat.completion.chunk',
@@ -27,34 +20,11 @@ const chunkOf = (delta: object, more: object = {}, choice: object = {}): string 
 
 /** What a client and a later reader get of these provider events. `segments`: the events that begin an attempt. */
 function delivered(payloads: readonly string[], segments: Readonly<Record<number, Segment>> = {}) {
-  const client = new RecordingClient();
-  const events: JournalEvent[] = [];
-  const output = new OutputGate({
-    wire: chatWire,
-    client,
-    time: new VirtualTime(),
-    events: 'none',
-    facts: factsOf(REQUEST),
-    headers: () => ({}),
-    journal: {
-      record: (event) => events.push(event),
-      stored: async () => {},
-      flush: async () => true,
-      proven: async () => true,
-      confirmed_ms: 0,
-    },
-    pauses: new PauseWatch(new VirtualTime(), 1000),
-    onUnproven: () => {},
-    checkpoint: { durability: 'interval', lease_ms: 1000 },
-    keepalive_ms: 15_000,
-  });
-  const reader = chatWire.reader(() => 0, REQUEST);
+  const { client, events, output, show } = outputGate();
   for (const [index, data] of payloads.entries()) {
     const segment = segments[index];
     if (segment) output.begin(segment);
-    const event = reader.read({ data });
-    if (event.kind !== 'answer') throw new Error('no chunk');
-    output.show(event.deltas, event, true);
+    show(data);
   }
   void output.end();
   const replay = new Replay({ run: RUN, resumable: false, cursor: 0 });
