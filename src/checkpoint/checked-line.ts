@@ -21,12 +21,19 @@ export const checkedLine = (body: string): string => `${checksumOf(body)} ${body
 export function bodyOf(line: string | Uint8Array): Decoded<Buffer> {
   // The checksum covers the bytes as read: decoding damaged UTF-8 and encoding it again can change them.
   const bytes = typeof line === 'string' ? Buffer.from(line) : line;
-  const length = bytes.at(-1) === NEWLINE ? bytes.length - 1 : bytes.length;
+  const end = bytes.at(-1) === NEWLINE ? bytes.length - 1 : bytes.length;
   const start = CHECKSUM_DIGITS + 1;
-  if (length <= start) return { reason: 'truncated line' };
-  const body = Buffer.from(bytes.buffer, bytes.byteOffset + start, length - start);
-  const isIntact = bytes[CHECKSUM_DIGITS] === SPACE && checksumAt(bytes) === crc32(body);
-  return isIntact ? { value: body } : { reason: 'checksum mismatch' };
+  if (end <= start) return { reason: 'truncated line' };
+  if (!isIntact(bytes, 0, end)) return { reason: 'checksum mismatch' };
+  return { value: Buffer.from(bytes.buffer, bytes.byteOffset + start, end - start) };
+}
+
+/** Whether the checked line in the bytes from `start` to `end`, newline excluded, has the right checksum. */
+export function isIntact(bytes: Uint8Array, start: number, end: number): boolean {
+  const body_start = start + CHECKSUM_DIGITS + 1;
+  if (body_start >= end || bytes[body_start - 1] !== SPACE) return false;
+  const body = new Uint8Array(bytes.buffer, bytes.byteOffset + body_start, end - body_start);
+  return checksumAt(bytes, start) === crc32(body);
 }
 
 /**
@@ -41,11 +48,11 @@ export function parsedBody(text: string): unknown {
   }
 }
 
-/** The checksum at the start of a line; undefined if there is none. */
-function checksumAt(bytes: Uint8Array): number | undefined {
+/** The checksum of the line that begins at `start`; undefined if there is none. */
+function checksumAt(bytes: Uint8Array, start: number): number | undefined {
   let sum = 0;
-  for (let i = 0; i < CHECKSUM_DIGITS; i++) {
-    const digit = HEX_VALUES[bytes[i] as number] as number;
+  for (let at = start; at < start + CHECKSUM_DIGITS; at++) {
+    const digit = HEX_VALUES[bytes[at] as number] as number;
     if (digit > 15) return undefined;
     sum = sum * 16 + digit;
   }

@@ -1,3 +1,4 @@
+import { endOfDigits, numberOfDigits } from '../lib/decimal.ts';
 import type { Delta } from '../plans/delta.ts';
 import { bodyOf, checkedLine, type Decoded, parsedBody } from './checked-line.ts';
 import type { JournalEvent, JournalRecord, RunHeader } from './journal.ts';
@@ -84,14 +85,16 @@ function mergeable(event: JournalEvent): MergedDelta | undefined {
   return delta.kind in CODES ? (delta as MergedDelta) : undefined;
 }
 
-/** The sequence number of a line's body, without decoding the rest; undefined if it isn't a record. */
-export function seqOf(body: Uint8Array): number | undefined {
-  if (body[0] !== OPENING_BRACKET) return undefined;
-  const comma = body.indexOf(COMMA);
-  const seq = Number(
-    Buffer.from(body.buffer, body.byteOffset + 1, Math.max(comma - 1, 0)).toString('latin1'),
-  );
-  return comma > 1 && Number.isSafeInteger(seq) ? seq : undefined;
+/**
+ * The sequence number of the line's body in the bytes from `start` to `end`, without decoding the rest; undefined if it
+ * isn't a record.
+ */
+export function seqOf(bytes: Uint8Array, start: number, end: number): number | undefined {
+  if (bytes[start] !== OPENING_BRACKET) return undefined;
+  const digits_end = endOfDigits(bytes, start + 1, end);
+  if (digits_end === start + 1 || bytes[digits_end] !== COMMA) return undefined;
+  const seq = numberOfDigits(bytes, start + 1, digits_end);
+  return Number.isSafeInteger(seq) ? seq : undefined;
 }
 
 /** The record of a line's body. Rejects a body without a valid proof, unless the seal accepts unproven ones. */

@@ -2,7 +2,7 @@ import type { Reply, Request, RequestHandlers, RequestKind, Writing } from './pr
 import { toRefusal } from './refusal.ts';
 import type { Outcome, SegmentLog } from './segment-log.ts';
 
-type Prepared = { readonly answer: unknown } | Writing<unknown>;
+type Prepared = Reply | Writing<unknown>;
 
 /** Requests whose answers depend on what earlier requests wrote. */
 const READING: ReadonlySet<RequestKind> = new Set([
@@ -23,7 +23,7 @@ export function commit(
   const replies: Reply[] = [];
   for (let start = 0; start < requests.length; ) {
     let end = start + 1;
-    while (end < requests.length && !READING.has((requests[end] as Request).kind)) end++;
+    while (end < requests.length && !READING.has((requests[end] as Request)[0])) end++;
     replies.push(...commitTogether(requests.slice(start, end), log, handlers));
     start = end;
   }
@@ -43,13 +43,11 @@ function commitTogether(
     log.catchUp();
   } catch (error) {
     const refusal = toRefusal(error);
-    return requests.map(({ id }) => ({ id, refusal }));
+    return requests.map(() => ({ refusal }));
   }
-  const prepared = requests.map(({ kind, id, request }) =>
-    replyTo(id, () => handlers[kind](request as never) as Prepared),
-  );
+  const prepared = requests.map((request) => prepare(request, handlers));
   let lines = '';
-  for (const step of prepared) if ('lines' in step) for (const line of step.lines) lines += line;
+  for (const step of prepared) if (isWriting(step)) for (const line of step.lines) lines += line;
   let outcomes: readonly Outcome[] = [];
   let failure: unknown;
   try {
@@ -58,29 +56,31 @@ function commitTogether(
     failure = error;
   }
   let next = 0;
-  return prepared.map((step, at) => {
-    if (!('lines' in step)) return step;
-    const id = (requests[at] as Request).id;
+  return prepared.map((step) => {
+    if (!isWriting(step)) return step;
     const own = outcomes.slice(next, next + step.lines.length);
     next += step.lines.length;
-    return settle(id, step, own, step.lines.length > 0 ? failure : undefined);
+    return settle(step, own, step.lines.length > 0 ? failure : undefined);
   });
 }
 
-function settle(id: number, step: Writing<unknown>, outcomes: readonly Outcome[], failure: unknown): Reply {
-  if (failure !== undefined) return { id, refusal: toRefusal(failure) };
+function settle(step: Writing<unknown>, outcomes: readonly Outcome[], failure: unknown): Reply {
+  if (failure !== undefined) return { refusal: toRefusal(failure) };
   try {
-    return { id, answer: step.answer(outcomes) };
+    return replyWith(step.answer(outcomes));
   } catch (error) {
-    return { id, refusal: toRefusal(error) };
+    return { refusal: toRefusal(error) };
   }
 }
 
-function replyTo(id: number, prepare: () => Prepared): Reply | Writing<unknown> {
+function prepare([kind, request]: Request, handlers: RequestHandlers): Prepared {
   try {
-    const prepared = prepare();
-    return 'lines' in prepared ? prepared : { id, answer: prepared.answer };
+    const prepared = handlers[kind](request as never);
+    return isWriting(prepared) ? prepared : replyWith(prepared.answer);
   } catch (error) {
-    return { id, refusal: toRefusal(error) };
+    return { refusal: toRefusal(error) };
   }
 }
+
+const isWriting = (step: Prepared): step is Writing<unknown> => step !== undefined && 'lines' in step;
+const replyWith = (answer: unknown): Reply => (answer === undefined ? undefined : { answer });

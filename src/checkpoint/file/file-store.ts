@@ -57,6 +57,8 @@ export interface FileStoreOptions {
 /** A lease held by this process. Calls are made one at a time, so that each knows what the previous one stored. */
 interface Held extends Turns {
   readonly epoch: number;
+  /** See {@link epochSeal}. */
+  readonly seal: Seal | undefined;
   stored_seq: number;
 }
 
@@ -105,7 +107,8 @@ export class FileStore implements Store {
     const { seq, damage } = await this.#claim(run, owner, after);
     if (damage) this.#damages.rewound(run, damage);
     const epoch = after + 1;
-    this.#leases.set(run, { epoch, stored_seq: seq, isTaken: false, waiting: undefined });
+    const own_seal = epochSeal(this.#options.seal, run, owner, epoch);
+    this.#leases.set(run, { epoch, seal: own_seal, stored_seq: seq, isTaken: false, waiting: undefined });
     return { run, owner, epoch };
   }
 
@@ -199,11 +202,10 @@ export class FileStore implements Store {
         return;
       }
       const { run, owner, epoch } = lease;
-      const own_seal = epochSeal(this.#options.seal, run, owner, epoch);
-      const bodies = fresh.map((record) => encodeRecordBody(record, own_seal));
+      const bodies = fresh.map((record) => encodeRecordBody(record, held.seal));
       const header = fresh[0]?.header;
       const entry = header && entryOf(owner, run, header, this.#options.seal);
-      this.#writer.send('append', { run, epoch, bodies, entry }, () => settle(seq), refuse);
+      this.#writer.send('append', [run, epoch, entry, ...bodies], () => settle(seq), refuse);
     } catch (error) {
       refuse(error);
     }

@@ -1,5 +1,6 @@
 import { crc32 } from 'node:zlib';
-import { bodyOf, checkedLine } from '../checked-line.ts';
+import { endOfDigits, numberOfDigits } from '../../lib/decimal.ts';
+import { checkedLine, isIntact } from '../checked-line.ts';
 
 /*
  * A segment of the log consists of lines: `<crc32 of the rest> <length> <kind> <subject> <number> <body>\n`. The length
@@ -77,16 +78,16 @@ export function encodeFrame(kind: FrameKind, subject: string, number: number, bo
 /** The frame in the bytes from `start` to `end`, newline excluded; undefined if it isn't a valid frame. */
 export function decodeFrame(bytes: Buffer, start: number, end: number): Frame | undefined {
   const head = headOf(bytes, start, end);
-  if (head?.length !== end - (head?.rest_start ?? 0) || 'reason' in bodyOf(bytes.subarray(start, end)))
-    return undefined;
+  if (head?.length !== end - (head?.rest_start ?? 0) || !isIntact(bytes, start, end)) return undefined;
   const subject_start = head.rest_start + KIND_WIDTH;
-  const subject_end = bytes.indexOf(SPACE, subject_start);
-  const number_end = subject_end < 0 ? -1 : bytes.indexOf(SPACE, subject_end + 1);
-  if (number_end < 0 || number_end >= end) return undefined;
+  let subject_end = subject_start;
+  while (subject_end < end && bytes[subject_end] !== SPACE) subject_end++;
+  const number_end = endOfDigits(bytes, subject_end + 1, end);
+  if (number_end === subject_end + 1 || number_end >= end || bytes[number_end] !== SPACE) return undefined;
   return {
     kind: String.fromCharCode(bytes[head.rest_start] as number) as FrameKind,
     subject: bytes.toString('latin1', subject_start, subject_end),
-    number: Number(bytes.toString('latin1', subject_end + 1, number_end)),
+    number: numberOfDigits(bytes, subject_end + 1, number_end),
     body_start: number_end + 1,
     body_end: end,
   };
@@ -149,11 +150,10 @@ const sumOf = (bytes: Buffer, start: number): number =>
 /** The length stated by a line, and where the counted bytes begin. */
 function headOf(bytes: Buffer, start: number, end: number) {
   const length_start = start + LENGTH_START;
-  const length_end = bytes.indexOf(SPACE, length_start);
-  if (length_end < 0 || length_end >= end || length_end - length_start > LENGTH_DIGITS_MAX) return undefined;
-  const length = Number(bytes.toString('latin1', length_start, length_end));
-  if (!(length > 0) || bytes[length_start - 1] !== SPACE) return undefined;
-  return { length, rest_start: length_end + 1 };
+  const length_end = endOfDigits(bytes, length_start, Math.min(end, length_start + LENGTH_DIGITS_MAX));
+  if (length_end >= end || bytes[length_end] !== SPACE || bytes[length_start - 1] !== SPACE) return undefined;
+  const length = numberOfDigits(bytes, length_start, length_end);
+  return length > 0 ? { length, rest_start: length_end + 1 } : undefined;
 }
 
 function differences(line: string, at: number, subject: string): number {

@@ -33,7 +33,7 @@ export class LogState implements LogReader {
     const run = subject as RunId;
     switch (kind) {
       case 'r': {
-        const seq = seqOf(bytes.subarray(body_start, body_end));
+        const seq = seqOf(bytes, body_start, body_end);
         return seq === undefined ? NOT_READABLE : this.runs.record(run, number, seq, place, at_ms);
       }
       case 'c':

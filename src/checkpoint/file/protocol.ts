@@ -4,7 +4,10 @@ import type { Refusal } from './refusal.ts';
 import type { FoundRun } from './run-image.ts';
 import type { FsyncPolicy, Outcome } from './segment-log.ts';
 
-/** Messages between the serving thread and the writer thread. */
+/*
+ * Messages between the serving thread and the writer thread. Most of their cost is copying objects: their names are
+ * copied, too. So the frequent ones are arrays.
+ */
 
 export interface WriterThreadData {
   readonly dir: string;
@@ -41,9 +44,9 @@ export interface Exchanges {
     readonly seq: number;
     readonly damage?: Damage | undefined;
   };
-  /** `bodies`: of the records. `entry`: the run's entry in its owner's index. */
+  /** `entry`: the run's entry in its owner's index. `bodies`: of the records. */
   append(
-    request: Held & { readonly bodies: readonly string[]; readonly entry?: string | undefined },
+    request: readonly [run: RunId, epoch: number, entry: string | undefined, ...bodies: string[]],
   ): undefined;
   /** `seq`: the last event. Answers with damage found in the run, if any. */
   finish(
@@ -81,18 +84,15 @@ export type RequestHandlers = {
   ) => { readonly answer: AnswerTo<Kind> } | Writing<AnswerTo<Kind>>;
 };
 
-export interface Request {
-  readonly kind: RequestKind;
-  readonly id: number;
-  readonly request: unknown;
-}
+export type Request = readonly [kind: RequestKind, request: unknown];
 
-/** All requests of one turn, or the final message. */
+/** All requests of one turn, to be performed in order, or the final message. */
 export type ToThread = readonly Request[] | 'close';
 
-export type Reply = { readonly id: number } & ({ readonly answer: unknown } | { readonly refusal: Refusal });
+/** Undefined: the request was performed, and there is nothing to say. */
+export type Reply = { readonly answer: unknown } | { readonly refusal: Refusal } | undefined;
 
-/** `opened`: the log was read. `replies`: the answers to a batch. `failed`: the upkeep or the disk failed. */
+/** `opened`: the log was read. `replies`: to the requests of the next batch. `failed`: the upkeep or the disk failed. */
 export type FromThread =
   | { readonly kind: 'opened' }
   | { readonly kind: 'replies'; readonly replies: readonly Reply[] }

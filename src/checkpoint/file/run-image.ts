@@ -170,11 +170,10 @@ class RunReader {
 
   #readRecord({ body_start, body_end }: Frame, bytes: Buffer): void {
     if (this.#end) this.#prefix.break('a line after the final one');
-    const body = bytes.subarray(body_start, body_end);
-    const seq = seqOf(body);
+    const seq = seqOf(bytes, body_start, body_end);
     if (seq !== undefined && seq <= this.#from && this.#from > 0 && this.#prefix.isSound)
       this.#prefix.pass(seq);
-    else this.#prefix.add(decodeRecordBody(body, this.#epoch_seal));
+    else this.#prefix.add(decodeRecordBody(bytes.subarray(body_start, body_end), this.#epoch_seal));
   }
 
   #readEnd({ body_start, body_end }: Frame, bytes: Buffer): void {

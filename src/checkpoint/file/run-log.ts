@@ -76,7 +76,7 @@ export class RunLog {
     };
   }
 
-  append({ run, epoch, bodies, entry }: RequestOf<'append'>): Writing<undefined> {
+  append([run, epoch, entry, ...bodies]: RequestOf<'append'>): Writing<undefined> {
     this.#held(run, epoch);
     const lines = bodies.map((body) => encodeFrame('r', run, epoch, body));
     if (entry !== undefined) lines.push(encodeFrame('i', run, 0, entry));

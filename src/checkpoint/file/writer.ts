@@ -28,11 +28,11 @@ export class Writer {
   readonly #opening = Promise.withResolvers<void>();
   readonly #worker: Worker;
   readonly #onUpkeepError: (error: Error) => void;
-  readonly #pending = new Map<number, Pending>();
-  #ids = 0;
   #gathering: Request[] = [];
-  /** Batches without a reply so far. */
-  #underWay = 0;
+  /** Those that wait for the replies to the requests being gathered. */
+  #pending: Pending[] = [];
+  /** The same of each batch without a reply so far. */
+  #underWay: (readonly Pending[])[] = [];
   /** A batch is about to be sent. */
   #isPosting: boolean = false;
   #posted_at_ms = 0;
@@ -61,7 +61,7 @@ export class Writer {
 
   /** How long the current batch has been waiting for the disk. */
   get stalled_ms(): number {
-    return this.#underWay > 0 ? performance.now() - this.#stalled_since_ms : 0;
+    return this.#underWay.length > 0 ? performance.now() - this.#stalled_since_ms : 0;
   }
 
   /** Rejects with a {@link FileStoreError}. */
@@ -82,16 +82,15 @@ export class Writer {
       reject(this.#failure);
       return;
     }
-    const id = ++this.#ids;
-    this.#pending.set(id, { resolve: resolve as Pending['resolve'], reject });
-    this.#gathering.push({ kind, id, request });
-    if (this.#isPosting || (this.#underWay > 0 && kind === 'append')) return;
+    this.#pending.push({ resolve: resolve as Pending['resolve'], reject });
+    this.#gathering.push([kind, request]);
+    if (this.#isPosting || (this.#underWay.length > 0 && kind === 'append')) return;
     this.#schedule();
   }
 
   /** Resolves once everything is written and the thread has ended. */
   async close(): Promise<void> {
-    while (this.#pending.size > 0) {
+    while (!this.#isIdle) {
       await new Promise<void>((resolve) => {
         this.#onIdle = resolve;
       });
@@ -100,6 +99,10 @@ export class Writer {
     const exited = new Promise((resolve) => this.#worker.once('exit', resolve));
     this.#worker.postMessage('close' satisfies ToThread);
     await exited;
+  }
+
+  get #isIdle(): boolean {
+    return this.#gathering.length === 0 && this.#underWay.length === 0;
   }
 
   #schedule(): void {
@@ -115,7 +118,9 @@ export class Writer {
     const batch = this.#gathering;
     this.#gathering = [];
     this.#posted_at_ms = performance.now();
-    if (this.#underWay++ === 0) this.#stalled_since_ms = this.#posted_at_ms;
+    if (this.#underWay.length === 0) this.#stalled_since_ms = this.#posted_at_ms;
+    this.#underWay.push(this.#pending);
+    this.#pending = [];
     this.#worker.postMessage(batch satisfies ToThread);
   };
 
@@ -128,29 +133,27 @@ export class Writer {
       this.#onUpkeepError(new FileStoreError(message.refusal));
       return;
     }
-    this.#underWay--;
+    const pending = this.#underWay.shift() ?? [];
     this.#stalled_since_ms = performance.now();
-    if (this.#underWay === 0 && !this.#isPosting && this.#gathering.length > 0) this.#schedule();
-    for (const reply of message.replies) this.#settle(reply);
-    if (this.#pending.size === 0) this.#onIdle?.();
-  }
-
-  #settle(reply: Reply): void {
-    const pending = this.#pending.get(reply.id);
-    this.#pending.delete(reply.id);
-    if ('refusal' in reply) pending?.reject(new FileStoreError(reply.refusal));
-    else pending?.resolve(reply.answer);
+    if (this.#underWay.length === 0 && !this.#isPosting && this.#gathering.length > 0) this.#schedule();
+    for (const [at, each] of pending.entries()) settle(each, message.replies[at]);
+    if (this.#isIdle) this.#onIdle?.();
   }
 
   /** The thread is gone: all pending and future requests fail. */
   #fail(error: Error): void {
     this.#failure ??= error;
     this.#opening.reject(error);
-    this.#underWay = 0;
+    const pending = [...this.#underWay.flat(), ...this.#pending];
+    this.#underWay = [];
     this.#gathering = [];
-    const pending = [...this.#pending.values()];
-    this.#pending.clear();
+    this.#pending = [];
     for (const { reject } of pending) reject(this.#failure);
     this.#onIdle?.();
   }
+}
+
+function settle({ resolve, reject }: Pending, reply: Reply): void {
+  if (reply && 'refusal' in reply) reject(new FileStoreError(reply.refusal));
+  else resolve(reply?.answer);
 }

@@ -51,7 +51,7 @@ export class Peer {
 
   /** Throws a refusal. */
   call<Kind extends RequestKind>(kind: Kind, request: RequestOf<Kind>): AnswerTo<Kind> {
-    return answerOf(this.directory.perform([{ kind, id: 1, request }])[0]);
+    return answerOf(this.directory.perform([[kind, request]])[0]);
   }
 
   /** `after`: the epoch that the new one follows. */
@@ -66,7 +66,7 @@ export class Peer {
     const records: JournalRecord[] =
       this.seq < 0 ? [HEADER_RECORD, textRecord(0, word)] : [textRecord(this.seq, word)];
     const bodies = records.map((record) => encodeRecordBody(record));
-    const refusal = refusalOf(() => this.call('append', { run: this.run, epoch: this.epoch, bodies }));
+    const refusal = refusalOf(() => this.call('append', [this.run, this.epoch, undefined, ...bodies]));
     if (!refusal) this.seq = Math.max(this.seq, 0) + 1;
     return refusal;
   }
@@ -107,10 +107,9 @@ export function refusalOf(call: () => unknown): Refusal | undefined {
   }
 }
 
-function answerOf<Answer>(reply: Reply | undefined): Answer {
-  if (!reply || 'refusal' in reply)
-    throw new FileStoreError(reply?.refusal ?? { code: 'unknown', message: 'no reply' });
-  return reply.answer as Answer;
+function answerOf<Answer>(reply: Reply): Answer {
+  if (reply && 'refusal' in reply) throw new FileStoreError(reply.refusal);
+  return reply?.answer as Answer;
 }
 
 function fail(error: Error): never {

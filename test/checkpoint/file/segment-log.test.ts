@@ -5,6 +5,7 @@ import { describe, expect, test } from 'vitest';
 import { encodeFrame } from '../../../src/checkpoint/file/frame.ts';
 import { segmentName } from '../../../src/checkpoint/file/names.ts';
 import type { FileSystem } from '../../../src/checkpoint/file/private-directory.ts';
+import type { Request } from '../../../src/checkpoint/file/protocol.ts';
 import { SYNC_AFTER_MS } from '../../../src/checkpoint/file/segment-log.ts';
 import { encodeRecordBody } from '../../../src/checkpoint/record-codec.ts';
 import { COMPLETE, HEADER_RECORD, newRunId, OWNER, temporaryDirectory, textOf } from '../fixtures.ts';
@@ -78,22 +79,14 @@ describe('a disk that fails', () => {
     const pending: number[] = [];
     const peer = new Peer(dir, undefined, { fs: failing(pending) }).acquire();
     const other = newRunId();
-    peer.directory.perform([{ kind: 'acquire', id: 1, request: { run: other, owner: OWNER, after: 0 } }]);
-    const append = (run: string, id: number) =>
-      ({
-        kind: 'append',
-        id,
-        request: { run, epoch: 1, bodies: [encodeRecordBody(HEADER_RECORD)] },
-      }) as const;
+    peer.directory.perform([['acquire', { run: other, owner: OWNER, after: 0 }]]);
+    const append = (run: string): Request => ['append', [run, 1, undefined, encodeRecordBody(HEADER_RECORD)]];
     const line = encodeFrame('r', other, 1, encodeRecordBody(HEADER_RECORD));
     pending.push(line.length + 20);
-    const replies = peer.directory.perform([append(peer.run, 2), append(other, 3)]);
-    expect(replies).toMatchObject([
-      { id: 2, answer: undefined },
-      { id: 3, refusal: { code: 'ENOSPC' } },
-    ]);
+    const replies = peer.directory.perform([append(peer.run), append(other)]);
+    expect(replies).toMatchObject([undefined, { refusal: { code: 'ENOSPC' } }]);
     expect([peer.run, other].map((run) => readRun(dir, run).records.length)).toEqual([1, 0]);
-    expect(peer.directory.perform([append(other, 4)])).toMatchObject([{ answer: undefined }]);
+    expect(peer.directory.perform([append(other)])).toEqual([undefined]);
     expect(readRun(dir, other).records).toEqual([HEADER_RECORD]);
   });
 

@@ -37,8 +37,7 @@ function finished(peer: Peer, status: FinalStatus): RunId {
   const run = newRunId();
   const call = { run, epoch: 1, owner: OWNER };
   peer.call('acquire', { run, owner: OWNER, after: 0 });
-  const entry = encodeEntry(run, 1);
-  peer.call('append', { ...call, bodies: [encodeRecordBody(HEADER_RECORD)], entry });
+  peer.call('append', [run, 1, encodeEntry(run, 1), encodeRecordBody(HEADER_RECORD)]);
   peer.call('finish', { ...call, end: { status, at_ms: 0 }, seq: 0 });
   return run;
 }
