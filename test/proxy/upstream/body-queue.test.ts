@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { BodyQueue, Turns } from '../../../src/proxy/upstream/body-queue.ts';
 import { TransportFailure } from '../../../src/proxy/upstream/transport.ts';
 
@@ -297,12 +297,13 @@ describe('holding back', () => {
 });
 
 describe('where many queues have more than a turn of the event loop can take', () => {
-  /** How long a consumer takes for a piece. */
-  const PIECE_MS = 4;
   const turn = () => new Promise(setImmediate);
 
-  /** Queues whose consumers share a clock. `handled`: names of the queues, in the order in which pieces were taken. */
-  function busyQueues() {
+  /**
+   * Queues whose consumers share a clock. `piece_ms`: how long they take for a piece. `handled`: names of the queues, in
+   * the order in which pieces were taken.
+   */
+  function busyQueues(piece_ms = 4) {
     let now_ms = 0;
     const turns = new Turns(() => now_ms);
     const handled: string[] = [];
@@ -310,7 +311,7 @@ describe('where many queues have more than a turn of the event loop can take', (
       const source = new RecordedSource();
       const queue = new SourcedQueue(source, turns);
       const { fills, consumed } = consume(queue, () => {
-        now_ms += PIECE_MS;
+        now_ms += piece_ms;
         handled.push(name);
       });
       return { queue, source, fills, consumed };
@@ -323,12 +324,27 @@ describe('where many queues have more than a turn of the event loop can take', (
     const names = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h'];
     const queues = names.map(open);
     for (const { queue } of queues) queue.push(bytes(1));
-    expect(handled).toEqual(['a', 'b', 'c']);
+    // Twice as long, because nothing showed when this turn began.
+    expect(handled).toEqual(['a', 'b', 'c', 'd']);
     await turn();
     expect(handled).toHaveLength(6);
     await turn();
     expect(handled).toHaveLength(names.length);
     expect(new Set(handled)).toEqual(new Set(names));
+  });
+
+  test('the next turn is watched for only once much time has passed', async () => {
+    const { open } = busyQueues(0.1);
+    const { queue, fills } = open('a');
+    const schedule = vi.spyOn(globalThis, 'setImmediate');
+    onTestFinished(() => schedule.mockRestore());
+    for (let pieces = 0; pieces < 200; pieces++) {
+      queue.push(bytes(1));
+      await new Promise((resolve) => setTimeout(resolve));
+    }
+    expect(fills).toHaveLength(200);
+    expect(schedule.mock.calls.length).toBeGreaterThan(0);
+    expect(schedule.mock.calls.length).toBeLessThanOrEqual(4);
   });
 
   test('those with little in them pass those with much, which come all the same', async () => {
@@ -337,9 +353,9 @@ describe('where many queues have more than a turn of the event loop can take', (
     for (const { queue } of floods) queue.push(bytes(64 * KIB));
     const token = open('token');
     token.queue.push(bytes(100));
-    expect(handled).toEqual(['flood 0', 'flood 1', 'flood 2']);
+    expect(handled).toEqual(['flood 0', 'flood 1', 'flood 2', 'flood 3']);
     await turn();
-    expect(handled.slice(3, 5)).toEqual(['flood 3', 'token']);
+    expect(handled.slice(4, 6)).toEqual(['flood 4', 'token']);
     for (let tokens = 0; tokens < 7; tokens++) {
       token.queue.push(bytes(100));
       await turn();
@@ -361,7 +377,7 @@ describe('where many queues have more than a turn of the event loop can take', (
 
   test('pieces keep their order, the provider is held back, and the end comes last', async () => {
     const { open } = busyQueues();
-    for (const { queue } of [open('a'), open('b'), open('c')]) queue.push(bytes(1));
+    for (const { queue } of [open('a'), open('b'), open('c'), open('d')]) queue.push(bytes(1));
     const { queue, source, fills, consumed } = open('late');
     for (const fill of [1, 2, 3, 4, 5]) queue.push(bytes(64 * KIB, fill));
     queue.end();
@@ -373,7 +389,7 @@ describe('where many queues have more than a turn of the event loop can take', (
 
   test('a failure reaches the consumer, without what was dropped', async () => {
     const { open } = busyQueues();
-    for (const { queue } of [open('a'), open('b'), open('c')]) queue.push(bytes(1));
+    for (const { queue } of [open('a'), open('b'), open('c'), open('d')]) queue.push(bytes(1));
     const { queue, fills, consumed } = open('late');
     queue.push(bytes(1, 1));
     queue.discard(FAILURE);
