@@ -304,29 +304,34 @@ export class JournalWriter implements Sweepable {
     return batch;
   }
 
-  #append(lease: Lease, batch: readonly JournalRecord[]): Promise<void> {
-    const { store } = this.#options;
-    return this.#attempt(
-      lease,
-      () => store.append(lease, batch),
-      () => {
-        this.#stored_seq = batch.at(-1)?.seq ?? this.#stored_seq;
-        this.#batch = [];
-        while (this.#waiters[0] && this.#waiters[0].seq <= this.#stored_seq)
-          this.#waiters.shift()?.resolve(true);
-        if (this.#urgent || this.#closing) this.#scheduler.soon(this);
-      },
-    );
+  async #append(lease: Lease, batch: readonly JournalRecord[]): Promise<void> {
+    const started_ms = this.#beginCall();
+    try {
+      await this.#options.store.append(lease, batch);
+    } catch (error) {
+      this.#fail(lease, error);
+      return;
+    }
+    this.#succeed(started_ms);
+    if (this.#state !== 'open') return;
+    this.#stored_seq = batch.at(-1)?.seq ?? this.#stored_seq;
+    this.#batch = [];
+    while (this.#waiters[0] && this.#waiters[0].seq <= this.#stored_seq) this.#waiters.shift()?.resolve(true);
+    if (this.#urgent || this.#closing) this.#scheduler.soon(this);
   }
 
-  #finish(lease: Lease, closing: Closing): Promise<void> {
+  async #finish(lease: Lease, closing: Closing): Promise<void> {
     const { store } = this.#options;
     const end = closing.end && this.#endOf(closing.end);
-    return this.#attempt(
-      lease,
-      () => (end ? store.finish(lease, end) : store.release(lease)),
-      () => this.#end('closed', true),
-    );
+    const started_ms = this.#beginCall();
+    try {
+      await (end ? store.finish(lease, end) : store.release(lease));
+    } catch (error) {
+      this.#fail(lease, error);
+      return;
+    }
+    this.#succeed(started_ms);
+    if (this.#state === 'open') this.#end('closed', true);
   }
 
   #endOf({ status, ...end }: JournalEnd): RunEnd {
@@ -335,28 +340,24 @@ export class JournalWriter implements Sweepable {
     return { ...end, status: isWhole ? status : 'recovered_from_partial', at_ms };
   }
 
-  /** Makes one store call. `done`: runs after success if the journal is still open, before another call can begin. */
-  async #attempt(lease: Lease, call: () => Promise<unknown>, done: () => void): Promise<void> {
-    const { time, cadence } = this.#scheduler;
-    const started_ms = time.now();
+  /** Returns the time at which a store call begins. */
+  #beginCall(): number {
     this.#call = 'under_way';
-    try {
-      await call();
-    } catch (error) {
-      this.#call = 'none';
-      this.#fail(lease, error);
-      return;
-    }
+    return this.#scheduler.time.now();
+  }
+
+  #succeed(started_ms: number): void {
+    const { time, cadence } = this.#scheduler;
     this.#call = 'none';
     this.#failures = 0;
     this.#confirmed_ms = started_ms;
     const elapsed_ms = time.now() - started_ms;
     cadence.observe(elapsed_ms);
     this.#options.onAppend(elapsed_ms);
-    if (this.#state === 'open') done();
   }
 
   #fail(lease: Lease, error: unknown): void {
+    this.#call = 'none';
     if (this.#state !== 'open') return;
     if (error instanceof StaleLeaseError) {
       this.supersede(lease);

@@ -199,8 +199,7 @@ export class OutputGate {
     // The time of the frames' arrival would not show that the process was stopped since.
     const now_ms = this.#options.time.now();
     const waiting = this.#mayLeave(now_ms);
-    if (!waiting) return this.#write(now_ms);
-    return waiting.then((may) => (may ? this.#write(this.#options.time.now()) : undefined));
+    return waiting === undefined ? this.#write(now_ms) : this.#writeAfter(waiting);
   }
 
   /** Writes the collected frames together with the end of the response. */
@@ -243,8 +242,13 @@ export class OutputGate {
   /** Whether the collected frames may be sent; undefined if that needs no wait. */
   #mayLeave(now_ms: number): Promise<boolean> | undefined {
     const waiting = this.#dispute ?? this.#confirmation(now_ms);
-    // The lease may be lost during the wait.
-    return waiting?.then((may) => this.#dispute ?? may);
+    return waiting === undefined ? undefined : this.#unlessDisputed(waiting);
+  }
+
+  /** The lease may be lost during the wait. */
+  async #unlessDisputed(waiting: Promise<boolean>): Promise<boolean> {
+    const may = await waiting;
+    return this.#dispute ?? may;
   }
 
   /** Resolves with true once the collected frames are stored, or need not be. */
@@ -272,6 +276,10 @@ export class OutputGate {
     const isProven = await Promise.race([journal.proven(), cancelled]);
     if (isProven === false && this.#state === 'open' && !this.#dispute) onUnproven();
     return isProven ?? false;
+  }
+
+  async #writeAfter(waiting: Promise<boolean>): Promise<void> {
+    if (await waiting) await this.#write(this.#options.time.now());
   }
 
   #write(now_ms: number): Promise<void> | undefined {
