@@ -57,8 +57,6 @@ export interface FileStoreOptions {
 /** A lease held by this process. Calls are made one at a time, so that each knows what the previous one stored. */
 interface Held extends Turns {
   readonly epoch: number;
-  /** See {@link epochSeal}. */
-  readonly seal: Seal | undefined;
   stored_seq: number;
 }
 
@@ -107,8 +105,7 @@ export class FileStore implements Store {
     const { seq, damage } = await this.#claim(run, owner, after);
     if (damage) this.#damages.rewound(run, damage);
     const epoch = after + 1;
-    const own_seal = epochSeal(this.#options.seal, run, owner, epoch);
-    this.#leases.set(run, { epoch, seal: own_seal, stored_seq: seq, isTaken: false, waiting: undefined });
+    this.#leases.set(run, { epoch, stored_seq: seq, isTaken: false, waiting: undefined });
     return { run, owner, epoch };
   }
 
@@ -202,7 +199,8 @@ export class FileStore implements Store {
         return;
       }
       const { run, owner, epoch } = lease;
-      const bodies = fresh.map((record) => encodeRecordBody(record, held.seal));
+      const own_seal = epochSeal(this.#options.seal, run, owner, epoch);
+      const bodies = fresh.map((record) => encodeRecordBody(record, own_seal));
       const header = fresh[0]?.header;
       const entry = header && entryOf(owner, run, header, this.#options.seal);
       this.#writer.send('append', [run, epoch, entry, ...bodies], () => settle(seq), refuse);

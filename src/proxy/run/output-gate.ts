@@ -198,15 +198,15 @@ export class OutputGate {
     if (this.#frames === '' || this.#state !== 'open') return undefined;
     // The time of the frames' arrival would not show that the process was stopped since.
     const now_ms = this.#options.time.now();
-    const waiting = this.#mayLeave(now_ms);
+    const waiting = this.#dispute ?? this.#confirmation(now_ms);
     return waiting === undefined ? this.#write(now_ms) : this.#writeAfter(waiting);
   }
 
   /** Writes the collected frames together with the end of the response. */
   async end(): Promise<void> {
     const { client, time } = this.#options;
-    const waiting = this.#mayLeave(time.now());
-    const may = waiting === undefined || (await waiting);
+    const waiting = this.#dispute ?? this.#confirmation(time.now());
+    const may = waiting === undefined || (await this.#unlessDisputed(waiting));
     if (!may || this.#state !== 'open') return;
     this.#stop('ended');
     if (!client.opened) this.#open();
@@ -239,19 +239,13 @@ export class OutputGate {
     this.#cancelProof();
   }
 
-  /** Whether the collected frames may be sent; undefined if that needs no wait. */
-  #mayLeave(now_ms: number): Promise<boolean> | undefined {
-    const waiting = this.#dispute ?? this.#confirmation(now_ms);
-    return waiting === undefined ? undefined : this.#unlessDisputed(waiting);
-  }
-
   /** The lease may be lost during the wait. */
   async #unlessDisputed(waiting: Promise<boolean>): Promise<boolean> {
     const may = await waiting;
     return this.#dispute ?? may;
   }
 
-  /** Resolves with true once the collected frames are stored, or need not be. */
+  /** Resolves with true once the collected frames are stored, or need not be. Undefined if that needs no wait. */
   #confirmation(now_ms: number): Promise<boolean> | undefined {
     const { journal, checkpoint, pauses } = this.#options;
     const silent_ms = now_ms - this.#passed_ms;
@@ -279,7 +273,7 @@ export class OutputGate {
   }
 
   async #writeAfter(waiting: Promise<boolean>): Promise<void> {
-    if (await waiting) await this.#write(this.#options.time.now());
+    if (await this.#unlessDisputed(waiting)) await this.#write(this.#options.time.now());
   }
 
   #write(now_ms: number): Promise<void> | undefined {
