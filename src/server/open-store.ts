@@ -1,5 +1,4 @@
 import { FileStore, prepareDirectory } from '../checkpoint/file/file-store.ts';
-import type { FsyncPolicy } from '../checkpoint/file/segment-log.ts';
 import { MemoryStore } from '../checkpoint/memory/store.ts';
 import { isRedisUrl, parseRedisUrl } from '../checkpoint/redis/address.ts';
 import type { ReplicationSettings } from '../checkpoint/redis/replication.ts';
@@ -31,8 +30,6 @@ export interface OpenStoreOptions {
   readonly rewritable_bytes?: number;
   /** Redis only: how many of its replicas must have a lease before it counts, and how long that may take. */
   readonly replication?: ReplicationSettings;
-  /** File store only: when written data is forced to disk. Default `finish`. */
-  readonly fsync?: FsyncPolicy;
   /** Receives damaged runs, unreadable notes, and failures of the store's upkeep. */
   onError(error: Error): void;
   /** Redis only: called once when it stops working for this process; `onRecovery` once when it works again. */
@@ -47,7 +44,7 @@ export interface OpenStoreOptions {
  * StoreConfigurationError} for any other value, and for an unusable directory or Redis.
  */
 export async function openStore(url: string, options: OpenStoreOptions): Promise<Store> {
-  const { time, fsync = 'finish', lease_ms, onError } = options;
+  const { time, lease_ms, onError } = options;
   const { ttl_s, complete_ttl_s = ttl_s } = options;
   const kept = { ttl_ms: ttl_s * 1000, complete_ttl_ms: Math.min(ttl_s, complete_ttl_s) * 1000 };
   if (url === 'memory') return new MemoryStore({ time, ...kept });
@@ -56,7 +53,7 @@ export async function openStore(url: string, options: OpenStoreOptions): Promise
   if (dir !== undefined) {
     prepareDirectory(dir);
     const seal = sealOf(options, options.secret ?? (await loadOrCreateSecret(dir)));
-    const store = new FileStore({ dir, fsync, ...kept, lease_ms, seal, onError });
+    const store = new FileStore({ dir, ...kept, lease_ms, seal, onError });
     await store.start();
     return store;
   }

@@ -30,7 +30,7 @@ function startSalvaging(dir: string, take: (report: SalvageReport) => void): () 
 const open = (dir: string) =>
   new FileStore({
     dir,
-    fsync: 'never',
+
     ttl_ms: 3_600_000,
     lease_ms: LEASE_MS,
     onError: (error) => expect.unreachable(error.message),

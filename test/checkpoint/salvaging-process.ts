@@ -8,7 +8,7 @@ import { LEASE_MS, SALVAGE_AFTER_MS, type SalvageReport } from './salvage-report
 const [dir = ''] = process.argv.slice(2);
 const report = (said: SalvageReport) => process.send?.(said);
 const fail = (error: unknown) => report({ error: String(error) });
-const store = new FileStore({ dir, fsync: 'never', ttl_ms: 3_600_000, lease_ms: LEASE_MS, onError: fail });
+const store = new FileStore({ dir, ttl_ms: 3_600_000, lease_ms: LEASE_MS, onError: fail });
 const salvage = new Salvage({
   store,
   time: systemTime,

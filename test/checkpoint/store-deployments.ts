@@ -45,7 +45,7 @@ export async function storeDeployments(options: DeploymentOptions): Promise<Stor
 }
 
 function files(kept: DeploymentOptions, common_key?: string): OpenReplica {
-  const options = { dir: temporaryDirectory(), fsync: 'never', ...kept } as const;
+  const options = { dir: temporaryDirectory(), ...kept } as const;
   const unexpected = (error: Error) => expect.unreachable(error.message);
   return ({ sealing_key = common_key, onError = unexpected } = {}) => {
     const seal = sealing_key === undefined ? undefined : createSeal([sealing_key]);

@@ -29,7 +29,6 @@ import { FileRunList } from './file-run-list.ts';
 import { Heartbeat } from './heartbeat.ts';
 import { FileStoreError } from './refusal.ts';
 import { interpretRun } from './run-image.ts';
-import type { FsyncPolicy } from './segment-log.ts';
 import { Writer } from './writer.ts';
 
 const REPLICA_BYTES = 16;
@@ -39,7 +38,6 @@ const ANSWER_MAX_MS = 5000;
 export interface FileStoreOptions {
   /** Created if it doesn't exist. */
   readonly dir: string;
-  readonly fsync: FsyncPolicy;
   /** How long a run is kept after its last append. */
   readonly ttl_ms: number;
   /** How long a complete run is kept, if shorter. */
@@ -76,13 +74,13 @@ export class FileStore implements Store {
 
   /** Throws a {@link StoreConfigurationError} if the directory can't be used. */
   constructor(options: FileStoreOptions) {
-    const { dir, fsync, ttl_ms, complete_ttl_ms = ttl_ms, lease_ms, seal, segment_bytes, onError } = options;
+    const { dir, ttl_ms, complete_ttl_ms = ttl_ms, lease_ms, seal, segment_bytes, onError } = options;
     const replica = randomBytes(REPLICA_BYTES).toString('hex');
     this.#options = options;
     this.#heartbeat = makeHeartbeat(options, replica);
     const kept = { ttl_ms, complete_ttl_ms };
     this.#writer = new Writer(
-      { dir, ...kept, lease_ms, fsync, replica, seal: seal?.material, segment_bytes },
+      { dir, ...kept, lease_ms, replica, seal: seal?.material, segment_bytes },
       onError,
     );
     this.#damages = new DamageReports(onError);

@@ -88,16 +88,12 @@ export class PrivateDirectory {
    * Overwrites parts of a file without changing its length. Does nothing if the file doesn't exist. `sync`: also flush
    * them to disk.
    */
-  overwrite(
-    name: string,
-    parts: readonly { readonly offset: number; readonly content: Buffer }[],
-    sync: boolean,
-  ): void {
+  overwrite(name: string, parts: readonly { readonly offset: number; readonly content: Buffer }[]): void {
     const fd = unlessMissing(() => this.#open(name, O_RDWR));
     if (fd === undefined) return;
     try {
       for (const { offset, content } of parts) this.fs.writeSync(fd, content, 0, content.length, offset);
-      if (sync) this.fs.fdatasyncSync(fd);
+      this.fs.fdatasyncSync(fd);
     } finally {
       this.fs.closeSync(fd);
     }

@@ -2,7 +2,7 @@ import type { SealMaterial } from '../seal.ts';
 import type { Damage, Orphan, Owner, RunEnd, RunId } from '../store.ts';
 import type { Refusal } from './refusal.ts';
 import type { FoundRun } from './run-image.ts';
-import type { FsyncPolicy, Outcome } from './segment-log.ts';
+import type { Outcome } from './segment-log.ts';
 
 /*
  * Messages between the serving thread and the writer thread. Most of their cost is copying objects: their names are
@@ -16,7 +16,6 @@ export interface WriterThreadData {
   /** How long a complete run is kept. */
   readonly complete_ttl_ms: number;
   readonly lease_ms: number;
-  readonly fsync: FsyncPolicy;
   /** Identifies this process as the holder of its epochs. */
   readonly replica: string;
   readonly seal: SealMaterial | undefined;

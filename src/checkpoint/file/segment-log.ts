@@ -15,19 +15,14 @@ import { SegmentReaders } from './segment-readers.ts';
 
 const SEGMENT_BYTES = 16 * 1024 * 1024;
 /**
- * The ends of runs are forced to disk together, this long after the first of them. Measured with short answers: if each
- * waits for the disk, an answer costs 5 to 8 % more CPU, also because its run stays in memory for longer.
+ * The ends of runs are forced to disk together, this long after the first of them, because data that is only written
+ * survives a killed process but no power cut. Measured with short answers: if each waits for the disk, an answer costs 5
+ * to 8 % more CPU, also because its run stays in memory for longer.
  */
 export const SYNC_AFTER_MS = 50;
 /** Precision of the recorded append times. */
 const CLOCK_STEP_MS = 1000;
 const NEWLINE = 0x0a;
-
-/**
- * When written data is forced to disk. Only a power cut requires it; data survives a killed process without it.
- * `finish`: soon after a run ends, see {@link SYNC_AFTER_MS}. `append`: before an append is reported as stored.
- */
-export type FsyncPolicy = 'never' | 'finish' | 'append';
 
 /** The effect of a frame that this process appended. */
 export interface Outcome {
@@ -46,7 +41,6 @@ export interface LogReader {
 
 export interface SegmentLogOptions {
   readonly directory: PrivateDirectory;
-  readonly fsync: FsyncPolicy;
   readonly reader: LogReader;
   readonly segment_bytes?: number | undefined;
   /** Receives the errors of a disk to which written data could not be forced. */
@@ -61,7 +55,6 @@ export interface SegmentLogOptions {
  */
 export class SegmentLog {
   readonly #directory: PrivateDirectory;
-  readonly #fsync: FsyncPolicy;
   readonly #reader: LogReader;
   readonly #segment_bytes: number;
   readonly #onError: (error: Error) => void;
@@ -80,10 +73,9 @@ export class SegmentLog {
   /** Set while the disk is at it. */
   #syncing: Promise<void> | undefined;
 
-  constructor({ directory, fsync, reader, segment_bytes = SEGMENT_BYTES, onError }: SegmentLogOptions) {
+  constructor({ directory, reader, segment_bytes = SEGMENT_BYTES, onError }: SegmentLogOptions) {
     this.#directory = directory;
     this.#readers = new SegmentReaders(directory);
-    this.#fsync = fsync;
     this.#reader = reader;
     this.#segment_bytes = segment_bytes;
     this.#onError = onError;
@@ -127,7 +119,7 @@ export class SegmentLog {
 
   /**
    * Appends lines and reads back up to them. Returns their outcomes in order, or fewer if not all lines could be
-   * written. Throws if nothing was written, or if the data could not be made durable.
+   * written. Throws if nothing was written, or if it isn't known what was.
    */
   append(lines: string | Buffer): readonly Outcome[] {
     if (this.#end >= this.#segment_bytes) this.#rotate();
@@ -141,14 +133,12 @@ export class SegmentLog {
         this.catchUp();
         continue;
       }
-      if (this.#fsync === 'append') this.#directory.fs.fdatasyncSync(this.#fd);
       return outcomes;
     }
   }
 
-  /** Forces everything appended so far to disk soon, if the policy requires that at the end of a run. */
+  /** Forces everything appended so far to disk soon. */
   syncSoon(): void {
-    if (this.#fsync !== 'finish') return;
     this.#sync_timer ??= setTimeout(() => void this.#sync(), SYNC_AFTER_MS);
   }
 
@@ -185,8 +175,7 @@ export class SegmentLog {
       parts.push({ offset: places[at + 1] as number, content: Buffer.alloc(places[at + 2] as number, '\n') });
       bySegment.set(places[at] as number, parts);
     }
-    for (const [segment, parts] of bySegment)
-      this.#directory.overwrite(segmentName(segment), parts, this.#fsync !== 'never');
+    for (const [segment, parts] of bySegment) this.#directory.overwrite(segmentName(segment), parts);
   }
 
   bytesOf(segment: number): number {
@@ -208,7 +197,7 @@ export class SegmentLog {
 
   /** Moves from the current segment, which is closed, to the next one; initially to the oldest one. */
   #next(): void {
-    if (this.#fd >= 0 && this.#fsync !== 'never') this.#directory.fs.fdatasyncSync(this.#fd);
+    if (this.#fd >= 0) this.#directory.fs.fdatasyncSync(this.#fd);
     const following = this.segments().find((number) => number > this.#segment);
     const number = following ?? this.#segment + 1;
     const fd = unlessMissing(() => this.#directory.openLog(segmentName(number), following === undefined));

@@ -58,7 +58,7 @@ export const SEALS: Record<string, Seal | undefined> = {
 
 export function open(dir: string, seal: Seal | undefined, errors?: Error[]): FileStore {
   const onError = (error: Error) => errors?.push(error) ?? expect.unreachable(error.message);
-  const options = { dir, fsync: 'never', ttl_ms: 3_600_000, lease_ms: 3000, onError } as const;
+  const options = { dir, ttl_ms: 3_600_000, lease_ms: 3000, onError } as const;
   const store = new FileStore({ ...options, seal });
   onTestFinished(() => store.close());
   return store;

@@ -46,7 +46,7 @@ function entriesIn(segment: Buffer, run: RunId): readonly StoredEntry[] {
 }
 
 function openIn(dir: string, seal: Seal | undefined): FileStore {
-  const options = { dir, fsync: 'never', ttl_ms: 3_600_000, lease_ms: 3000 } as const;
+  const options = { dir, ttl_ms: 3_600_000, lease_ms: 3000 } as const;
   const store = new FileStore({ ...options, seal, onError: () => {} });
   onTestFinished(() => store.close());
   return store;

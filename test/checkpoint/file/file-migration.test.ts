@@ -39,7 +39,7 @@ function openIn(dir: string, seal: Seal) {
   const onError = ({ message }: Error) => errors.push(message);
   const store = new FileStore({
     dir,
-    fsync: 'never',
+
     ttl_ms: HUNDRED_YEARS_MS,
     lease_ms: 100,
     seal,

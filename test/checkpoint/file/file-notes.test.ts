@@ -172,7 +172,7 @@ function fill(peer: Peer): void {
 test('a damaged note counts as none, is reported once, and makes way for a new one', async () => {
   const dir = temporaryDirectory();
   const errors: Error[] = [];
-  const settings = { fsync: 'never', ttl_ms: 3_600_000, lease_ms: 3000 } as const;
+  const settings = { ttl_ms: 3_600_000, lease_ms: 3000 } as const;
   const store = new FileStore({ dir, ...settings, onError: (error) => errors.push(error) });
   onTestFinished(() => store.close());
   const { notes } = store;

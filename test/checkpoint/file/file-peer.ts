@@ -6,7 +6,6 @@ import type { AnswerTo, Reply, RequestKind, RequestOf } from '../../../src/check
 import { FileStoreError, type Refusal } from '../../../src/checkpoint/file/refusal.ts';
 import { RunDirectory } from '../../../src/checkpoint/file/run-directory.ts';
 import { decodeRun, type RunImage } from '../../../src/checkpoint/file/run-image.ts';
-import type { FsyncPolicy } from '../../../src/checkpoint/file/segment-log.ts';
 import type { JournalRecord } from '../../../src/checkpoint/journal.ts';
 import { encodeRecordBody } from '../../../src/checkpoint/record-codec.ts';
 import type { RunEnd, RunId } from '../../../src/checkpoint/store.ts';
@@ -14,7 +13,6 @@ import { HEADER_RECORD, newRunId, OWNER, textRecord } from '../fixtures.ts';
 
 export interface PeerOptions {
   readonly fs?: FileSystem;
-  readonly fsync?: FsyncPolicy;
   readonly ttl_ms?: number;
   readonly complete_ttl_ms?: number;
   readonly lease_ms?: number;
@@ -35,7 +33,6 @@ export class Peer {
     this.run = run;
     const { fs = node_fs, ttl_ms = 3_600_000, onError = fail, ...others } = options;
     this.directory = new RunDirectory({
-      fsync: 'never',
       ttl_ms,
       complete_ttl_ms: ttl_ms,
       lease_ms: 3000,

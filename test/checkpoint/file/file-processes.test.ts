@@ -44,7 +44,7 @@ class Replica {
 
 function openIn(dir: string): FileStore {
   const onError = (error: Error) => expect.unreachable(error.message);
-  const store = new FileStore({ dir, fsync: 'never', ttl_ms: 3_600_000, lease_ms: LEASE_MS, onError });
+  const store = new FileStore({ dir, ttl_ms: 3_600_000, lease_ms: LEASE_MS, onError });
   onTestFinished(() => store.close());
   return store;
 }

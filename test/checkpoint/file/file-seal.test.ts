@@ -12,7 +12,7 @@ const HOUR_MS = 3_600_000;
 
 function openWith(dir: string, keys: readonly string[]): FileStore {
   const onError = (error: Error) => expect.unreachable(error.message);
-  const options = { dir, fsync: 'never', ttl_ms: HOUR_MS, lease_ms: 3000, onError } as const;
+  const options = { dir, ttl_ms: HOUR_MS, lease_ms: 3000, onError } as const;
   const store = new FileStore({ ...options, seal: createSeal(keys) });
   onTestFinished(() => store.close());
   return store;

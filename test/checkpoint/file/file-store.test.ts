@@ -36,7 +36,7 @@ const FAILED: RunEnd = { status: 'failed', at_ms: 1 };
 function openIn(dir: string, errors: Error[] = []): FileStore {
   const store = new FileStore({
     dir,
-    fsync: 'never',
+
     ttl_ms: HOUR_MS,
     lease_ms: LEASE_MS,
     onError: (error) => errors.push(error),
@@ -82,7 +82,7 @@ describe('what is stored of a run', () => {
     const dir = temporaryDirectory();
     const first = new FileStore({
       dir,
-      fsync: 'append',
+
       ttl_ms: HOUR_MS,
       lease_ms: LEASE_MS,
       onError: () => {},

@@ -42,7 +42,7 @@ test('a killed process loses no more than the last moments of any run, and nothi
 
       const store = new FileStore({
         dir,
-        fsync: 'never',
+
         ttl_ms: 3_600_000,
         lease_ms: 3000,
         onError: () => {},

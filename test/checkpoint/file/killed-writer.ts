@@ -11,7 +11,7 @@ const [dir = ''] = process.argv.slice(2);
 const fail = (error: unknown) => {
   throw error;
 };
-const store = new FileStore({ dir, fsync: 'finish', ttl_ms: 3_600_000, lease_ms: 3000, onError: fail });
+const store = new FileStore({ dir, ttl_ms: 3_600_000, lease_ms: 3000, onError: fail });
 const scheduler = new CheckpointScheduler({ interval_ms: INTERVAL_MS, time: systemTime });
 
 const journals = await Promise.all(

@@ -9,7 +9,7 @@ const [dir = ''] = process.argv.slice(2);
 const onError = (error: Error) => {
   throw error;
 };
-const store = new FileStore({ dir, fsync: 'never', ttl_ms: 3_600_000, lease_ms: LEASE_MS, onError });
+const store = new FileStore({ dir, ttl_ms: 3_600_000, lease_ms: LEASE_MS, onError });
 let lease: Lease | undefined;
 
 const calls = {

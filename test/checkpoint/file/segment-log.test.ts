@@ -13,8 +13,8 @@ import { Peer, readRun } from './file-peer.ts';
 
 const FIRST = segmentName(1);
 
-/** A file system on which some writes fail after the given number of bytes. */
-function failing(failures: (number | 'sync')[]): FileSystem {
+/** A file system on which some writes fail after the given number of bytes, or the size of a file can't be read. */
+function failing(failures: (number | 'stat')[]): FileSystem {
   const fail = (code: string) => Object.assign(new Error('no space left on device'), { code });
   return {
     ...node_fs,
@@ -26,28 +26,28 @@ function failing(failures: (number | 'sync')[]): FileSystem {
       if (bytes === 0) throw fail('ENOSPC');
       return written;
     }) as typeof node_fs.writeSync,
-    fdatasyncSync: (fd) => {
-      if (failures[0] !== 'sync') return node_fs.fdatasyncSync(fd);
+    fstatSync: ((fd: number) => {
+      if (failures[0] !== 'stat') return node_fs.fstatSync(fd);
       failures.shift();
       throw fail('EIO');
-    },
+    }) as typeof node_fs.fstatSync,
   };
 }
 
 describe('a disk that fails', () => {
-  test.each<[string, (number | 'sync')[]]>([
+  test.each<[string, (number | 'stat')[]]>([
     ['before the first byte', [0]],
     ['in the middle of a line', [17]],
     ['several times at different places', [3, 0, 20, 1]],
-    ['to make what was written durable', ['sync', 'sync']],
+    ['to say how much was written', ['stat', 'stat']],
   ])('%s is reported, and leaves no half line behind', (_, failures) => {
     const dir = temporaryDirectory();
-    const pending: (number | 'sync')[] = [];
-    const peer = new Peer(dir, undefined, { fs: failing(pending), fsync: 'append' }).acquire();
+    const pending: (number | 'stat')[] = [];
+    const peer = new Peer(dir, undefined, { fs: failing(pending) }).acquire();
     expect(peer.append('a')).toBeUndefined();
     pending.push(...failures);
     for (const failure of failures) {
-      expect(peer.append('b')).toMatchObject({ code: failure === 'sync' ? 'EIO' : 'ENOSPC' });
+      expect(peer.append('b')).toMatchObject({ code: failure === 'stat' ? 'EIO' : 'ENOSPC' });
     }
     expect(peer.append('b')).toBeUndefined();
     expect(peer.append('c')).toBeUndefined();
@@ -60,10 +60,10 @@ describe('a disk that fails', () => {
   test('does not make a writer take back what its successor has read', () => {
     const dir = temporaryDirectory();
     const run = newRunId();
-    const failures: (number | 'sync')[] = [];
-    const holder = new Peer(dir, run, { fs: failing(failures), fsync: 'append' }).acquire();
+    const failures: (number | 'stat')[] = [];
+    const holder = new Peer(dir, run, { fs: failing(failures) }).acquire();
     holder.append('a');
-    failures.push('sync', 0);
+    failures.push('stat', 0);
     expect(holder.append('b')).toMatchObject({ code: 'EIO' });
     expect(holder.append('b')).toMatchObject({ code: 'ENOSPC' });
     const successor = new Peer(dir, run).acquire(1);
@@ -90,10 +90,11 @@ describe('a disk that fails', () => {
     expect(readRun(dir, other).records).toEqual([HEADER_RECORD]);
   });
 
-  test.each([9, 'sync'] as const)('leaves a new run claimable when its claim failed (%s)', (failure) => {
+  test.each([9, 'stat'] as const)('leaves a new run claimable when its claim failed (%s)', (failure) => {
     const dir = temporaryDirectory();
-    const pending: (number | 'sync')[] = [failure];
-    const peer = new Peer(dir, undefined, { fs: failing(pending), fsync: 'append' });
+    const pending: (number | 'stat')[] = [];
+    const peer = new Peer(dir, undefined, { fs: failing(pending) });
+    pending.push(failure);
     expect(() => peer.acquire()).toThrow(/could be written|no space left/);
     expect(peer.acquire().append('a')).toBeUndefined();
     expect(textOf(readRun(dir, peer.run).records)).toBe('a');
@@ -138,7 +139,7 @@ class Disk {
 
 /** A process that has just stored the end of its run. */
 function finishing(dir: string, { fs }: Disk, onError?: (error: Error) => void): Peer {
-  const peer = new Peer(dir, undefined, { fs, fsync: 'finish', ...(onError && { onError }) }).acquire();
+  const peer = new Peer(dir, undefined, { fs, ...(onError && { onError }) }).acquire();
   peer.append('a');
   peer.finish(COMPLETE);
   return peer;

@@ -17,7 +17,7 @@ const [dir = ''] = process.argv.slice(2);
 const fail = (error: unknown) => {
   throw error;
 };
-const options = { fsync: 'finish', ttl_ms: 3_600_000, lease_ms: 3000, segment_bytes: SEGMENT_BYTES } as const;
+const options = { ttl_ms: 3_600_000, lease_ms: 3000, segment_bytes: SEGMENT_BYTES } as const;
 const store = new FileStore({ dir, ...options, onError: fail });
 const scheduler = new CheckpointScheduler({ interval_ms: INTERVAL_MS, time: systemTime });
 

@@ -18,7 +18,7 @@ const LIFETIME_MS_MAX = 600;
 const LOSS_WINDOW_MS = INTERVAL_MS + 1450;
 /** After this many kills, a new process reads the whole log. */
 const FRESH_EVERY = 10;
-const SETTINGS = { fsync: 'never', ttl_ms: 3_600_000, lease_ms: 3000 } as const;
+const SETTINGS = { ttl_ms: 3_600_000, lease_ms: 3000 } as const;
 
 class Victim {
   readonly reports: KilledWriterReport[] = [];

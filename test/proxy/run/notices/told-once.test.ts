@@ -49,7 +49,7 @@ const deployments: Record<string, () => OpenReplica> = {
   file: () => {
     const options = {
       dir: temporaryDirectory(),
-      fsync: 'never',
+
       ttl_ms: TTL_MS,
       lease_ms: LEASE_MS,
     } as const;

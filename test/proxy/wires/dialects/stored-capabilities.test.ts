@@ -31,7 +31,7 @@ const deployments: Record<string, () => () => Store | Promise<Store>> = {
 };
 
 function files(key?: string): () => Store {
-  const options = { dir: temporaryDirectory(), fsync: 'never', ttl_ms: TTL_MS, lease_ms: 1000 } as const;
+  const options = { dir: temporaryDirectory(), ttl_ms: TTL_MS, lease_ms: 1000 } as const;
   const onError = (error: Error) => expect.unreachable(error.message);
   return () =>
     new FileStore({ ...options, seal: key === undefined ? undefined : createSeal([key]), onError });
