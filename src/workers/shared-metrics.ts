@@ -32,6 +32,11 @@ export class SharedMetrics {
   readonly #latest = new Map<number, MetricPart>();
   /** The sums of everything that departed workers have counted. */
   #departed: MetricPart = [];
+  /**
+   * The highest sum given of each counted series. Fractions that are added in another order, as after a departure, can
+   * give a smaller sum.
+   */
+  readonly #given = new Map<string, number>();
 
   /** `own`: reads the supervisor's metrics. */
   constructor(own: () => Promise<MetricPart>) {
@@ -55,14 +60,29 @@ export class SharedMetrics {
       part.map((metric) => ({ ...metric, aggregator: togetherOf(metric) })),
     );
     const registry = aggregate(parts);
+    this.#neverDecrease(registry);
     keepExemplars(registry, parts);
     return registry;
+  }
+
+  #neverDecrease(registry: Registry): void {
+    for (const metric of metricsOf(registry).filter(isCounted))
+      for (const value of metric.values) {
+        const key = keyOf(metric.name, value);
+        const sum = Math.max(value.value, this.#given.get(key) ?? 0);
+        this.#given.set(key, sum);
+        Object.assign(value, { value: sum });
+      }
   }
 }
 
 const aggregate = (parts: readonly MetricPart[]): Registry =>
   // The library's types expect objects instead of arrays.
   AggregatorRegistry.aggregate(parts as unknown as object[]);
+
+/** The library's types are incomplete. */
+const metricsOf = (registry: Registry) =>
+  registry.getMetricsAsArray() as unknown as readonly Required<MetricJson>[];
 
 /** Gauges end with their process. */
 const isCounted = ({ type }: MetricJson): boolean => type === 'counter' || type === 'histogram';
@@ -94,7 +114,7 @@ function keepExemplars(registry: Registry, parts: readonly MetricPart[]): void {
       if (exemplar && exemplar.timestamp >= (latest.get(key)?.timestamp ?? 0)) latest.set(key, exemplar);
     }
   if (latest.size === 0) return;
-  for (const metric of registry.getMetricsAsArray() as unknown as readonly Required<MetricJson>[])
+  for (const metric of metricsOf(registry))
     for (const value of metric.values) {
       const exemplar = latest.get(keyOf(metric.name, value));
       if (exemplar) Object.assign(value, { exemplar });

@@ -1,3 +1,4 @@
+import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { RunId } from '../../src/checkpoint/store.ts';
 import { expositionOf } from '../../src/metrics/families.ts';
@@ -79,6 +80,36 @@ describe('the metrics of several workers', () => {
     expect(await value(RUNS)).toBe(15);
     expect(await value('holdfast_recovery_gap_seconds_count{upstream="a"}')).toBe(3);
     expect(await value('holdfast_runs_active')).toBe(7);
+  });
+
+  it('do not decrease when fractions are added in another order', async () => {
+    const fraction = fc.double({ min: 1e-6, max: 10, noNaN: true });
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(fraction, { minLength: 3, maxLength: 6 }),
+        fc.nat(),
+        async (seconds, seed) => {
+          const { shared, value } = share();
+          const parts = await Promise.all(
+            seconds.map((each) => {
+              const metrics = new Metrics();
+              metrics.recoveryGap.observe(metrics.ofRun(RUN, 'a', each));
+              return partOf(metrics);
+            }),
+          );
+          for (const [worker, part] of parts.entries()) shared.heard(worker, part);
+          const sum = async () => Number(await value('holdfast_recovery_gap_seconds_sum{upstream="a"}'));
+          let before = await sum();
+          for (const [turn] of parts.entries()) {
+            shared.departed((seed + turn) % parts.length);
+            const now = await sum();
+            expect(now).toBeGreaterThanOrEqual(before);
+            before = now;
+          }
+        },
+      ),
+      { numRuns: 40 },
+    );
   });
 
   it('keep the latest run of each bucket', async () => {
