@@ -25,7 +25,7 @@ const INTEGRATION = [
   'test/proxy/**/{undici-transport*,upstream-keys,unparsable-documents}.test.ts',
   'test/**/server.test.ts',
   'test/server/{azure-paths,browser-access,clients,egress,masked-credentials,memory-budget,owner-claim,owner-header}.test.ts',
-  'test/server/{upgrade,upstream-settings,young-generation}.test.ts',
+  'test/server/{compiler-memory,upgrade,upstream-settings,young-generation}.test.ts',
   'test/status/{replica,slow-viewer,status-routes}.test.ts',
   'test/tracing/{configuration,off}.test.ts',
   'test/webhooks/{task-webhooks,webhook-delivery}.test.ts',

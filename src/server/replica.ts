@@ -8,6 +8,7 @@ import { relay } from '../proxy/run/relay.ts';
 import type { UpstreamKeysOptions } from '../proxy/upstream/upstream-keys.ts';
 import { tracingSettings } from '../tracing/settings.ts';
 import type { Tracing } from '../tracing/tracing.ts';
+import { freeCompilerMemoryAtOnce } from './compiler-memory.ts';
 import { openStore } from './open-store.ts';
 import { Reloads } from './reload.ts';
 import { Resources } from './resources.ts';
@@ -82,6 +83,7 @@ export async function openReplica({ configuration, load, log, worker }: ReplicaO
     async listen() {
       const urls = await server.listen();
       boundYoungGeneration();
+      freeCompilerMemoryAtOnce();
       return urls;
     },
     reload: (cause) => reloads.request(cause),
