@@ -21,7 +21,7 @@ import { errorBodyOn } from '../wires/common/wire.ts';
 import { WIRES } from '../wires/registry.ts';
 
 /** A client and the run that is delivered to it: a new run, or one that the client returns to. */
-interface RunSession {
+export interface RunSession {
   readonly run: RunId;
   readonly wire: WireName;
   readonly active: ActiveRun;
