@@ -46,6 +46,8 @@ interface StreamRequest {
   readonly options: RunOptions;
   readonly thread: Thread | undefined;
   readonly faults: readonly Fault[];
+  /** Whether pending notices go with the request. */
+  readonly hasNotices: boolean;
   /** Set if the client wants the answer as one document. */
   readonly document: WantedDocument | undefined;
   readonly http: FastifyRequest;
@@ -113,7 +115,9 @@ function streamRequest(
     ...(document && { events: 'none' }),
     ...(thread && { thread: thread.name }),
   };
-  return { wire, body, asked, target, options, thread, faults: faultsIn(headers), document, http };
+  const faults = faultsIn(headers);
+  const hasNotices = wantsNotices(headers['holdfast-notices'], configuration);
+  return { wire, body, asked, target, options, thread, faults, hasNotices, document, http };
 }
 
 export function targetOf(model: string, models: RouteTable): Target {
@@ -253,12 +257,11 @@ function runOf(
 function sessionOf(
   run: Run,
   found: Found,
-  { wire, target, thread, faults, document, http }: StreamRequest,
+  { wire, target, thread, faults, hasNotices, document }: StreamRequest,
   active: ActiveRun,
   context: ApiContext,
 ): RunSession {
   const { id, resumable } = run;
-  const hasNotices = wantsNotices(http.headers['holdfast-notices'], context.configuration);
   const struck = faults.length > 0 ? faultyRelay(context.relay, faults) : context.relay;
   const relay = hasNotices ? noticedRelay(struck, context.notices, thread?.isDerived) : struck;
   return {

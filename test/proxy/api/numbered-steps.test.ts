@@ -62,6 +62,22 @@ describe('the steps of a task', () => {
     expect(pages.flat().map(({ run }) => run.id)).toEqual(runs);
   });
 
+  it.each([
+    ['Holdfast-Notices', 'all'],
+    ['Holdfast-Events', 'some'],
+  ])('are neither begun nor replayed by a request with a bad %s', async (param, value) => {
+    const replica = await deploy();
+    const ask = (headers?: object) =>
+      postChat(replica, { ...CREDENTIAL, 'holdfast-task': 'T23', ...headers });
+    const refused = { status: 400, code: 'invalid_field', param };
+    expect(await errorOf(await ask({ [param]: value }))).toMatchObject(refused);
+    expect((await read(replica, '')).status).toBe(404);
+    const answer = await ask();
+    await answer.text();
+    expect(answer.headers.get('holdfast-step')).toBe('1');
+    expect(await errorOf(await ask({ [param]: value }))).toMatchObject(refused);
+  });
+
   it('whose runs are purged have none', async () => {
     const replica = await deploy();
     const [answer] = await answerSteps(replica, 1);
