@@ -301,10 +301,11 @@ describe('serve --workers', () => {
       await feed.next('snapshot');
       const answers = await Promise.all(Array.from({ length: 4 }, () => post(started.api)));
       const { status } = await feed.until<FeedUpdate>('update', (update) => update.status?.runs.live === 4);
-      expect(status?.fleet.map(({ self, runs }) => [self, runs])).toEqual([
-        [true, 2],
-        [true, 2],
-      ]);
+      expect(status?.fleet.map(({ self }) => self)).toEqual([true, true]);
+      // A worker that has not accepted its last connection yet is passed over, so they need not have two each.
+      const shares = status?.fleet.map(({ runs = 0 }) => runs) ?? [];
+      expect(Math.min(...shares)).toBeGreaterThan(0);
+      expect(shares.reduce((sum, runs) => sum + runs, 0)).toBe(4);
       await Promise.all(answers.map((answer) => answer.text()));
       const keys = new Set<number>();
       await feed.until<FeedUpdate>('update', ({ changed = [] }) => {
@@ -316,7 +317,7 @@ describe('serve --workers', () => {
       await until(() => pidsOf(started).length === 3);
       const snapshot = await (await openFeed(started.admin)).next<FeedSnapshot>('snapshot');
       expect(snapshot.status.fleet.filter(({ self }) => self)).toHaveLength(2);
-      expect(snapshot.runs.ended).toHaveLength(2);
+      expect(shares).toContain(snapshot.runs.ended.length);
     },
     TEST_MAX_MS,
   );
