@@ -166,7 +166,8 @@ describe(`a storm that kills replicas, with Redis (seed ${SEED})`, needs(redis),
           );
           const verdict = judge(received, plan);
           tally.add(`${question} ${received.run}`, verdict, received);
-          if (verdict.kind !== 'exact') console.log(storyOf(received.run, deployment));
+          if (verdict.kind !== 'exact')
+            console.log(`${verdict.kind}: ${verdict.why}\n${storyOf(received.run, deployment)}`);
           if (received.run !== '') runs.set(received.run, plan);
         }
       };
