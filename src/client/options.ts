@@ -24,7 +24,10 @@ export interface ResumableOptions extends FormerResumableOptions {
    * Default 30 000.
    */
   readonly idleMs?: number;
-  /** Wait before the first retry; doubles with each further one that brings no new event. Default 50. */
+  /**
+   * Wait before the first retry; doubles with each further one that brings no new event. While replicas are down, it
+   * doubles only once all `endpoints` were asked. Default 50.
+   */
   readonly backoffMs?: number;
   /** Longest wait before a retry. Default 2000. */
   readonly backoffMaxMs?: number;

@@ -1,6 +1,9 @@
 import type { Settings } from './options.ts';
 
-type Limits = Pick<Settings, 'maxRetries' | 'giveUpMs' | 'backoffMs' | 'backoffMaxMs' | 'retryAfterMaxMs'>;
+type Limits = Pick<
+  Settings,
+  'endpoints' | 'maxRetries' | 'giveUpMs' | 'backoffMs' | 'backoffMaxMs' | 'retryAfterMaxMs'
+>;
 
 /** Several clients that lost the same replica shouldn't reach the next one at the same time. */
 const RETRY_AFTER_SPREAD = 0.1;
@@ -19,8 +22,10 @@ export interface Failure {
 export class RetryBudget {
   readonly #limits: Limits;
   #retries = 0;
-  /** Failed tries in a row, including those that got no answer. */
-  #tries = 0;
+  /** Failed rounds in a row: an answer without a new event, or closed doors at all replicas. */
+  #rounds = 0;
+  /** In a row. */
+  #closedDoors = 0;
   #heard_ms = performance.now();
 
   constructor(limits: Limits) {
@@ -40,22 +45,25 @@ export class RetryBudget {
   /** New events arrived. */
   progressed(): void {
     this.#retries = 0;
-    this.#tries = 0;
+    this.#rounds = 0;
+    this.#closedDoors = 0;
   }
 
   /**
    * How long to wait before the next try; undefined when there's none left. `isClosedDoor`: the last try got no answer.
-   * That costs no retry, because a connection is refused within a millisecond: such tries end after `giveUpMs`.
+   * That costs no retry, because a connection is refused within a millisecond: such tries end after `giveUpMs`. The wait
+   * grows only once all replicas were asked, because any of them may be back.
    */
   next({ isClosedDoor = false, retry_after_ms = 0 }: Failure = {}): number | undefined {
-    const { maxRetries, backoffMs, backoffMaxMs, retryAfterMaxMs } = this.#limits;
+    const { endpoints, maxRetries, backoffMs, backoffMaxMs, retryAfterMaxMs } = this.#limits;
     if (maxRetries === 0 || (!isClosedDoor && this.#retries >= maxRetries)) return undefined;
-    const backoff =
-      Math.min(backoffMs * 2 ** Math.min(this.#tries, DOUBLINGS_MAX), backoffMaxMs) *
-      (0.5 + 0.5 * Math.random());
+    this.#closedDoors = isClosedDoor ? this.#closedDoors + 1 : 0;
+    const isRoundOver = this.#closedDoors % Math.max(endpoints.length, 1) === 0;
+    const doublings = isRoundOver ? Math.min(this.#rounds, DOUBLINGS_MAX) : 0;
+    const backoff = Math.min(backoffMs * 2 ** doublings, backoffMaxMs) * (0.5 + 0.5 * Math.random());
     const asked = Math.min(retry_after_ms, retryAfterMaxMs) * (1 + RETRY_AFTER_SPREAD * Math.random());
     if (!isClosedDoor) this.#retries += 1;
-    this.#tries += 1;
+    if (isRoundOver) this.#rounds += 1;
     const wait_ms = Math.max(backoff, asked);
     return wait_ms < this.remaining_ms ? wait_ms : undefined;
   }

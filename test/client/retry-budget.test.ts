@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { RetryBudget } from '../../src/client/retry-budget.ts';
 
 const LIMITS = {
+  endpoints: ['http://a:8080'],
   maxRetries: 8,
   giveUpMs: 120_000,
   backoffMs: 50,
@@ -84,6 +85,25 @@ describe('the budget', () => {
     expect(budget.next()).toBe(2000);
     expect(budget.next()).toBeUndefined();
     expect(budget.next({ isClosedDoor: true })).toBe(2000);
+  });
+
+  test('asks every replica before it waits longer, because any of them may be back', () => {
+    random(1);
+    const endpoints = ['http://a:8080', 'http://b:8080', 'http://c:8080'];
+    const budget = new RetryBudget({ ...LIMITS, endpoints });
+    const doors = (count: number) => Array.from({ length: count }, () => budget.next({ isClosedDoor: true }));
+    expect(doors(9)).toEqual([50, 50, 50, 50, 50, 100, 50, 50, 200]);
+    expect(budget.next()).toBe(400);
+    expect(doors(3)).toEqual([50, 50, 800]);
+    doors(1);
+    budget.progressed();
+    expect(doors(6)).toEqual([50, 50, 50, 50, 50, 100]);
+  });
+
+  test('waits as long as a replica asks for, even before the others were asked', () => {
+    random(0);
+    const budget = new RetryBudget({ ...LIMITS, endpoints: ['http://a:8080', 'http://b:8080'] });
+    expect(budget.next({ isClosedDoor: true, retry_after_ms: 1_500 })).toBe(1_500);
   });
 
   test('is spent by closed doors once nothing was heard for long', () => {

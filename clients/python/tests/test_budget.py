@@ -17,8 +17,10 @@ class Clock:
         return self.now_s
 
 
-def budget(jitter: float, clock: Clock | None = None, **options: float) -> Budget:
-    return Budget(Options.check(**options), clock or Clock(), lambda: jitter)
+def budget(
+    jitter: float, clock: Clock | None = None, endpoints: list[str] | None = None, **options: float
+) -> Budget:
+    return Budget(Options.check(endpoints=endpoints, **options), clock or Clock(), lambda: jitter)
 
 
 @pytest.mark.parametrize(
@@ -44,6 +46,25 @@ def test_closed_doors_cost_no_retry_but_time() -> None:
     assert tries.next_s(is_closed_door=True) == 2
     clock.now_s += 8
     assert tries.next_s(is_closed_door=True) is None
+
+
+def test_every_replica_is_asked_before_the_wait_grows() -> None:
+    tries = budget(1, endpoints=["http://a:8080", "http://b:8080", "http://c:8080"])
+
+    def doors(count: int) -> list[float | None]:
+        return [tries.next_s(is_closed_door=True) for _ in range(count)]
+
+    assert doors(9) == pytest.approx([0.05, 0.05, 0.05, 0.05, 0.05, 0.1, 0.05, 0.05, 0.2])
+    assert tries.next_s() == pytest.approx(0.4)
+    assert doors(3) == pytest.approx([0.05, 0.05, 0.8])
+    doors(1)
+    tries.progressed()
+    assert doors(6) == pytest.approx([0.05, 0.05, 0.05, 0.05, 0.05, 0.1])
+
+
+def test_a_replica_s_wish_counts_before_the_others_were_asked() -> None:
+    tries = budget(0, endpoints=["http://a:8080", "http://b:8080"])
+    assert tries.next_s(1.5, is_closed_door=True) == 1.5
 
 
 def test_no_retries_are_none_even_after_a_closed_door() -> None:

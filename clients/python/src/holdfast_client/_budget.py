@@ -27,8 +27,10 @@ class Budget:
         self._clock = clock
         self._jitter = jitter
         self._retries = 0
-        #: Failed tries in a row, including those that got no answer.
-        self._tries = 0
+        #: Failed rounds in a row: an answer without a new event, or closed doors at all replicas.
+        self._rounds = 0
+        #: In a row.
+        self._closed_doors = 0
         self._heard_at_s = clock()
 
     def heard(self) -> None:
@@ -38,23 +40,29 @@ class Budget:
     def progressed(self) -> None:
         """New events arrived."""
         self._retries = 0
-        self._tries = 0
+        self._rounds = 0
+        self._closed_doors = 0
 
     def next_s(self, retry_after_s: float | None = None, *, is_closed_door: bool = False) -> float | None:
         """How long to wait before the next try; None when there's none left.
 
         `is_closed_door`: the last try got no answer. That costs no retry, because a connection is refused within
-        a millisecond: such tries end after `give_up_s`.
+        a millisecond: such tries end after `give_up_s`. The wait grows only once all replicas were asked, because any
+        of them may be back.
         """
         options = self._options
         is_spent = self._retries >= options.max_retries and not is_closed_door
         if is_spent or options.max_retries == 0:
             return None
-        longest_s = min(options.backoff_s * 2.0 ** min(self._tries, _DOUBLINGS_MAX), options.backoff_max_s)
+        self._closed_doors = self._closed_doors + 1 if is_closed_door else 0
+        is_round_over = self._closed_doors % max(len(options.endpoints), 1) == 0
+        doublings = min(self._rounds, _DOUBLINGS_MAX) if is_round_over else 0
+        longest_s = min(options.backoff_s * 2.0**doublings, options.backoff_max_s)
         backoff_s = longest_s * (0.5 + 0.5 * self._jitter())
         asked_s = min(retry_after_s or 0.0, options.retry_after_max_s)
         wait_s = max(backoff_s, asked_s * (1 + _RETRY_AFTER_SPREAD * self._jitter()))
-        self._tries += 1
+        if is_round_over:
+            self._rounds += 1
         if not is_closed_door:
             self._retries += 1
         remaining_s = self._heard_at_s + options.give_up_s - self._clock()
