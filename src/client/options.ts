@@ -25,8 +25,8 @@ export interface ResumableOptions extends FormerResumableOptions {
    */
   readonly idleMs?: number;
   /**
-   * Wait before the first retry; doubles with each further one that brings no new event. While replicas are down, it
-   * doubles only once all `endpoints` were asked. Default 50.
+   * Wait before the first retry; doubles with each further one that brings no new event. While replicas are down,
+   * it lies between requests to different `endpoints`, and only a round of all of them doubles the next. Default 50.
    */
   readonly backoffMs?: number;
   /** Longest wait before a retry. Default 2000. */

@@ -51,8 +51,8 @@ export class RetryBudget {
 
   /**
    * How long to wait before the next try; undefined when there's none left. `isClosedDoor`: the last try got no answer.
-   * That costs no retry, because a connection is refused within a millisecond: such tries end after `giveUpMs`. The wait
-   * grows only once all replicas were asked, because any of them may be back.
+   * That costs no retry, because a connection is refused within a millisecond: such tries end after `giveUpMs`. Only
+   * after a round of all replicas does the wait grow, because any of them may be back.
    */
   next({ isClosedDoor = false, retry_after_ms = 0 }: Failure = {}): number | undefined {
     const { endpoints, maxRetries, backoffMs, backoffMaxMs, retryAfterMaxMs } = this.#limits;

@@ -47,8 +47,8 @@ class Budget:
         """How long to wait before the next try; None when there's none left.
 
         `is_closed_door`: the last try got no answer. That costs no retry, because a connection is refused within
-        a millisecond: such tries end after `give_up_s`. The wait grows only once all replicas were asked, because any
-        of them may be back.
+        a millisecond: such tries end after `give_up_s`. Only after a round of all replicas does the wait grow, because
+        any of them may be back.
         """
         options = self._options
         is_spent = self._retries >= options.max_retries and not is_closed_door

@@ -50,7 +50,8 @@ class Transport(Generic[Inner]):
         idle_s: Treats a connection as broken when nothing arrives for this long, unless the application's own timeout
             is shorter. Replicas send a keep-alive every 10 s.
         backoff_s: Wait before the first retry; doubles with each further one that brings no new event. While replicas
-            are down, it doubles only once all `endpoints` were asked.
+            are down, it lies between requests to different `endpoints`, and only a round of all of them doubles the
+            next.
         backoff_max_s: Longest wait before a retry.
         retry_after_max_s: Longest wait that a replica can ask for.
         cancel_on_close: Whether closing a response before its end also ends its run. Otherwise the run continues
